@@ -1,0 +1,187 @@
+/**
+ * What the engine's arithmetic offers to the server around it. One policy lives in one thread and is called synchronously;
+ * shapes are Qwen3's (embedded-policy.md), all numbers float32 inside.
+ */
+
+/** Names one draw of the counter-based sampler; the engine adds the position. Equal keys give equal tokens, whatever the batch. */
+export interface SamplingKey {
+  seed: number;
+  /** Training step (rollout id), or a number of the evaluation. */
+  rolloutId: number;
+  /** Prompt number within the step. */
+  prompt: number;
+  /** Sample number within the prompt. */
+  sample: number;
+  turn: number;
+}
+
+/** Shape of a Qwen3ForCausalLM, from config.json of either style. */
+export interface Qwen3Config {
+  vocabSize: number;
+  hiddenSize: number;
+  layers: number;
+  heads: number;
+  kvHeads: number;
+  headDim: number;
+  intermediateSize: number;
+  ropeTheta: number;
+  rmsNormEps: number;
+  tied: boolean;
+  maxPositions: number;
+}
+
+/** A weight as Hugging Face names and lays it out: row-major, matrices [out, in]. */
+export interface NamedTensor {
+  name: string;
+  shape: readonly number[];
+  data: Float32Array;
+}
+
+export interface GenerationRequest {
+  id: string;
+  promptIds: readonly number[];
+  /** 0 = score the prompt only. */
+  maxNewTokens: number;
+  /** 0 = greedy, lowest id on ties. */
+  temperature: number;
+  topP: number;
+  /** −1 = off. */
+  topK: number;
+  stopTokenIds: readonly number[];
+  samplingKey: SamplingKey;
+  /** Return this many top log-probs for every output position; 0 = none. */
+  topLogProbs: number;
+  /** Return log-probs of the prompt from this position on; −1 = none. */
+  promptLogProbsFrom: number;
+}
+
+export interface TopLogProb {
+  id: number;
+  logProb: number;
+}
+
+export interface GenerationResult {
+  id: string;
+  outputIds: number[];
+  /** Log-softmax(logits / temperature) of each output id; temperature 0 counts as 1 (SGLang's rule). No top-p/top-k in it. */
+  outputLogProbs: number[];
+  outputTop: TopLogProb[][];
+  /** Unscaled log-probs of promptIds[promptLogProbsFrom..]; null for position 0. */
+  promptLogProbs: (number | null)[];
+  finish:
+    { type: 'stop'; matched: number } | { type: 'length' } | { type: 'abort' } | { type: 'error'; message: string };
+}
+
+/** Continuous batching: finished sequences are replaced at once by waiting ones. Results never depend on what shares the batch. */
+export interface Generator {
+  submit(request: GenerationRequest): void;
+  /** True while anything waits or runs. */
+  hasWork(): boolean;
+  /** Admits waiting requests, advances every running sequence by one token, returns those that finished. `onToken` streams. */
+  advance(onToken?: (id: string, tokenId: number, logProb: number) => void): GenerationResult[];
+  /** Ends a waiting or running request; its result (type abort) comes with the next `advance`. */
+  abort(id: string): boolean;
+  readonly running: number;
+  readonly waiting: number;
+}
+
+/** One packed training row: the last `oldLogProbs.length` tokens are the response. */
+export interface PolicyRow {
+  tokens: readonly number[];
+  responseLength: number;
+  lossMask: readonly number[];
+  oldLogProbs: readonly number[];
+  /** Log-probs under the frozen base; computed by `referenceLogProbs` when absent. */
+  refLogProbs?: readonly number[];
+  advantage: number;
+}
+
+export interface LossOptions {
+  clipLow: number;
+  clipHigh: number;
+  klCoefficient: number;
+  /** Temperature of the log-probs (the sampling temperature). */
+  temperature: number;
+  reduction: 'sample_mean' | 'token_mean' | 'token_mean_min1';
+  /** Clamp k3 to [−10, 10], no gradient beyond (slime, verl). */
+  clampKl?: boolean;
+}
+
+export interface OptimizerOptions {
+  learningRate: number;
+  beta1: number;
+  beta2: number;
+  epsilon: number;
+  /** Decoupled; not on 1-D tensors (Megatron's convention). */
+  weightDecay: number;
+  /** Global L2 norm. */
+  gradientClip: number;
+}
+
+export interface LossMetrics {
+  loss: number;
+  policyLoss: number;
+  kl: number;
+  entropy: number;
+  clipFraction: number;
+  /** Mean of old − new log-prob. */
+  ppoKl: number;
+  /** Global L2 norm before clipping. */
+  gradientNorm: number;
+  /** Largest |log-prob now − log-prob when sampled| over trained tokens, before the update. */
+  maxLogProbDifference: number;
+  /** Mean of exp(new − old). */
+  meanRatio: number;
+  /** Response tokens with mask 1. */
+  trainedTokens: number;
+  /** All tokens of the batch. */
+  totalTokens: number;
+}
+
+export interface Policy {
+  readonly config: Qwen3Config;
+  readonly generator: Generator;
+  /** Log-probs of the last `responseLength` tokens of each row at a temperature. */
+  logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[];
+  /** Full next-token logits of one sequence, [n][vocab] flattened: for tests and conformance. */
+  logits(tokens: readonly number[]): Float32Array;
+  /** Forward and backward without update; gradients readable by `gradients()`. */
+  computeGradients(rows: readonly PolicyRow[], loss: LossOptions): LossMetrics;
+  gradients(): NamedTensor[];
+  /**
+   * One GRPO update. Missing refLogProbs are computed with `reference`.
+   * @throws PipelineError NonFiniteLoss — nothing was applied
+   */
+  trainStep(
+    rows: readonly PolicyRow[],
+    loss: LossOptions,
+    optimizer: OptimizerOptions,
+    reference?: Policy
+  ): LossMetrics;
+  /** Supervised step: mean cross-entropy over masked tokens of each family, used by base training. `weight` per token. */
+  supervisedStep(rows: readonly SupervisedRow[], optimizer: OptimizerOptions): { loss: number; gradientNorm: number };
+  weights(): NamedTensor[];
+  setWeights(tensors: readonly NamedTensor[]): void;
+  /** Adam moments, same names as the weights, and the update count. */
+  optimizerState(): { step: number; first: NamedTensor[]; second: NamedTensor[] };
+  setOptimizerState(state: { step: number; first: readonly NamedTensor[]; second: readonly NamedTensor[] }): void;
+  /** Frees caches; the policy stays usable. */
+  flushCache(): void;
+}
+
+/** Tokens with a weight for predicting each of them (index 0 is never predicted); the loss is the sum of weight × −log p. */
+export interface SupervisedRow {
+  tokens: readonly number[];
+  weights: readonly number[];
+}
+
+export interface PolicyOptions {
+  config: Qwen3Config;
+  tensors: readonly NamedTensor[];
+  /** simd = WASM kernels, reference = plain TypeScript. Default simd when available. */
+  kernels?: 'simd' | 'reference';
+  /** Sequences decoded at once. Default 64. */
+  maxBatch?: number;
+  /** Longest sequence, tokens. Default config.maxPositions. */
+  maxSequence?: number;
+}

@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import { LOCAL_TAG, TAG_PATTERN } from './queues.js';
+
+/**
+ * The recipe: one JSON file that says everything a run depends on. This file is the only place of defaults; they all appear
+ * in the normalized recipe. Never imported by workflow code (zod would treble the bundle).
+ */
+
+const positiveInt = z.int().min(1);
+const tokens = (text: string) => positiveInt.describe(`${text} Unit: tokens.`);
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+const commit = z.string().regex(/^[0-9a-f]{40}$/);
+
+const model = z
+  .strictObject({
+    path: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Folder with config.json, model.safetensors and tokenizer files; relative to the recipe’s project folder.'
+      ),
+    id: z.string().min(1).optional().describe('Hugging Face model id, e.g. Qwen/Qwen3-4B.'),
+    revision: commit.optional().describe('Commit of the model repository; required with `id`.'),
+  })
+  .refine((value) => (value.path === undefined) !== (value.id === undefined), {
+    message: 'give either `path` or `id`, not both',
+  })
+  .refine((value) => value.id === undefined || value.revision !== undefined, {
+    message: 'a model `id` needs a pinned `revision`',
+    path: ['revision'],
+  });
+
+const generatedData = z
+  .strictObject({
+    seed: z.int().min(0).default(7).describe('Seed of the generator.'),
+    trainItems: positiveInt.default(800).describe('Training tasks.'),
+    devItems: positiveInt.default(256).describe('Tasks of the boxed-EM development set.'),
+    trainChunks: positiveInt.default(4).describe('Chunks of a training context.'),
+    factsPerChunk: positiveInt.default(8).describe('Facts (three tokens each) of one chunk.'),
+  })
+  .describe('Makes the laptop task with a seeded generator.');
+
+const dataFiles = z.strictObject({
+  train: z.string().min(1).describe('Training rows: parquet, JSON or JSONL.'),
+  dev: z.string().min(1).describe('HotpotQA development rows (boxed EM).'),
+  eval: z
+    .record(z.string().regex(/^[1-9][0-9]*$/), z.string().min(1))
+    .describe('Evaluation file of each length; the key is the length.'),
+});
+
+const data = z
+  .strictObject({
+    generate: generatedData.optional(),
+    repo: z.string().min(1).optional().describe('Hugging Face dataset id.'),
+    revision: commit.optional().describe('Commit of the dataset; required with `repo`.'),
+    files: dataFiles.optional().describe('File names in the dataset, or local paths when there is no `repo`.'),
+    sha256: z.record(z.string(), sha256).optional().describe('Expected SHA-256 of source files, by file name.'),
+    limitTrain: positiveInt.optional().describe('Use only the first rows of the training file.'),
+  })
+  .refine((value) => (value.generate === undefined) !== (value.files === undefined), {
+    message: 'give either `generate` or `files`',
+  })
+  .refine((value) => value.repo === undefined || value.revision !== undefined, {
+    message: 'a data `repo` needs a pinned `revision`',
+    path: ['revision'],
+  });
+
+const memory = z.strictObject({
+  chunkTokens: tokens('Context tokens of one chunk.').default(2048),
+  memoryTokens: tokens('Cap of the memory and of one memory response.').default(1024),
+  finalTokens: tokens('Cap of the final answer.').default(256),
+  maxChunks: positiveInt
+    .max(4096)
+    .default(64)
+    .describe('Chunks read at most; longer contexts are disclosed as truncated.'),
+  enableThinking: z
+    .boolean()
+    .nullable()
+    .default(null)
+    .describe('`enable_thinking` of the chat template; null leaves it unset.'),
+});
+
+const arm = z.strictObject({
+  flavour: z.enum(['relax', 'vime']).describe('Which reference implementation’s rules the arm follows.'),
+  repo: z.string().min(1).optional().describe('Framework repository (engine ray).'),
+  commit: commit.optional().describe('Framework commit (engine ray).'),
+});
+
+const grpo = z.strictObject({
+  steps: positiveInt.default(100).describe('GRPO steps of the full run.'),
+  promptsPerStep: positiveInt.default(8).describe('Prompts (groups) of one step.'),
+  groupSize: z.int().min(2).default(8).describe('Trajectories of one prompt.'),
+  learningRate: z.number().positive().default(1e-6).describe('AdamW learning rate, constant.'),
+  adamBetas: z.tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)]).default([0.9, 0.98]),
+  adamEpsilon: z.number().positive().default(1e-8),
+  weightDecay: z.number().min(0).default(0.1).describe('Decoupled weight decay of matrices and embeddings.'),
+  gradientClip: z.number().positive().default(1).describe('Global L2 norm the gradient is cut to.'),
+  klCoefficient: z.number().min(0).default(0.001).describe('Coefficient of the low-variance KL to the frozen base.'),
+  clip: z.tuple([z.number().positive(), z.number().positive()]).default([0.2, 0.3]).describe('PPO clip: lower, upper.'),
+  stdNormalization: z.boolean().default(true).describe('Divide a group’s centred rewards by their standard deviation.'),
+  credit: z
+    .enum(['split', 'share'])
+    .default('split')
+    .describe('split: advantage / turns for each turn; share: the whole advantage.'),
+  lossReduction: z.enum(['sample_mean', 'token_mean']).default('sample_mean'),
+  temperature: z.number().min(0).default(1),
+  topP: z.number().positive().max(1).default(1),
+  seed: z.int().min(0).default(1234).describe('Training seed.'),
+  rolloutSeed: z.int().min(0).default(42).describe('Seed of prompt shuffling and sampling.'),
+  checkpointEvery: positiveInt.default(50).describe('Steps between checkpoints; the last step always has one.'),
+  rowsMultiple: positiveInt
+    .default(1)
+    .describe('The row count of a step must be divisible by it (data-parallel size).'),
+  rolloutConcurrency: positiveInt.default(64).describe('Requests in flight at once while rolling out.'),
+});
+
+const smoke = z.strictObject({ steps: positiveInt.default(2).describe('Consecutive real steps of the smoke gate.') });
+
+const evaluation = z.strictObject({
+  lengths: z
+    .array(positiveInt)
+    .min(1)
+    .default([50, 200, 800])
+    .describe('Context lengths, chosen before any result exists. With `generate`: chunks.'),
+  items: positiveInt.default(128).describe('Items of each length (the first ones of the file).'),
+  devItems: positiveInt.optional().describe('Items of the development set; default all.'),
+  temperature: z.number().min(0).default(0.7),
+  topP: z.number().positive().max(1).default(0.95),
+  samplesPerItem: positiveInt.default(1),
+  seed: z.int().min(0).default(0).describe('Sampling seed where the server supports one per request.'),
+  concurrency: positiveInt.default(16).describe('Requests in flight at once.'),
+  serverContext: positiveInt.default(8192).describe('Context length of the serving engine. Unit: tokens.'),
+});
+
+const acceptance = z.strictObject({
+  metric: z.enum(['sub_em', 'boxed_em', 'em', 'f1']).default('sub_em'),
+  tolerancePoints: z.number().min(0).default(3).describe('Largest difference of the arms. Unit: percentage points.'),
+});
+
+const tag = z
+  .string()
+  .regex(TAG_PATTERN, 'letters a-z, digits, dot, dash and underscore, at most 63')
+  .default(LOCAL_TAG);
+const placement = z.strictObject({ data: tag, rollout: tag, train: tag, convert: tag, evaluate: tag });
+
+const limits = z.strictObject({
+  continueAsNewEvery: positiveInt.max(200).default(50).describe('Steps of one workflow run before continue-as-new.'),
+  stepTimeoutMinutes: z.number().positive().default(10).describe('Longest time of one activity of a step.'),
+  heartbeatSeconds: z.number().min(1).default(30).describe('Heartbeat time-out of long activities.'),
+  decisionHours: z.number().positive().default(72).describe('How long a halted pipeline waits for a decision.'),
+  parallelArms: z.boolean().default(true).describe('Train the arms side by side.'),
+});
+
+/** Everything a run depends on, with defaults filled in. */
+export const recipeSchema = z.strictObject({
+  $schema: z.string().optional().describe('Path of recipe.schema.json, for editors.'),
+  name: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63')
+    .describe('Name of the experiment.'),
+  description: z.string().optional(),
+  engine: z.enum(['embedded', 'ray']).describe('embedded: the laptop policy; ray: Relax or VIME as Ray jobs.'),
+  model,
+  data,
+  memory: memory.prefault({}),
+  arms: z
+    .record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), arm)
+    .refine((value) => Object.keys(value).length >= 1, { message: 'at least one arm' }),
+  grpo: grpo.prefault({}),
+  smoke: smoke.prefault({}),
+  evaluation: evaluation.prefault({}),
+  acceptance: acceptance.prefault({}),
+  placement: placement.prefault({}),
+  limits: limits.prefault({}),
+  onHalt: z
+    .enum(['wait', 'fail'])
+    .optional()
+    .describe('Halted pipelines wait for `decide` or fail at once. Default: wait for ray, fail for embedded.'),
+  artifacts: z
+    .string()
+    .min(1)
+    .default('./runs')
+    .describe('Folder of all runs; relative to the worker’s working directory.'),
+});
