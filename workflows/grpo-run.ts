@@ -1,0 +1,200 @@
+import { ApplicationFailure, CancellationScope, continueAsNew, log, workflowInfo } from '@temporalio/workflow';
+import type {
+  ArmHandle,
+  CloseArmResult,
+  ConvertResult,
+  GenerateResult,
+  TrainResult,
+} from '../shared/contracts/activities.js';
+import type { FailureType } from '../shared/contracts/failures.js';
+import type { ArmProgress } from '../shared/contracts/progress.js';
+import type { Placement } from '../shared/contracts/queues.js';
+import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
+import { ParentReporter } from './parent-reporter.js';
+import { RetryLoop, type CallMeta } from './retry-loop.js';
+import { round, thin } from './thin.js';
+
+/** Reward points carried in progress and across continue-as-new; the full series is in the artifacts. */
+const PROGRESS_POINTS = 120;
+
+export interface GrpoRunArgs extends ArmHandle {
+  totalSteps: number;
+  checkpointEvery: number;
+  placement: Placement;
+  limits: Limits;
+}
+
+/**
+ * One training run of one arm, step by step (architecture.md, "One GRPO step"): generate → convert → train → ledger →
+ * checkpoint at the interval. Everything is keyed by the step, so a repeated activity finds its earlier result; the run can
+ * be started again at any time and goes on where the disk says it is.
+ *
+ * @returns the closed arm's facts
+ * @throws ApplicationFailure of the failure table
+ */
+export async function grpoRun(args: GrpoRunArgs): Promise<CloseArmResult> {
+  const run = new GrpoRun(args);
+  try {
+    return await run.execute();
+  } finally {
+    await run.reportAttempts();
+  }
+}
+
+class GrpoRun {
+  private readonly proxies: Proxies;
+  private readonly reporter = new ParentReporter();
+  private readonly retry = new RetryLoop((record) => this.reporter.attempt(record));
+  private readonly handle: ArmHandle;
+  private readonly progress: ArmProgress;
+  private rewards: number[] = [];
+
+  constructor(private readonly args: GrpoRunArgs) {
+    this.proxies = proxiesFor(args.placement, args.limits);
+    this.handle = { run: args.run, arm: args.arm, phase: args.phase };
+    this.progress = { phase: args.phase, step: 0, totalSteps: args.totalSteps, rewards: [], weightsVersion: 0 };
+  }
+
+  async execute(): Promise<CloseArmResult> {
+    const { totalSteps, limits } = this.args;
+    const opened = await this.call('openArm', undefined, (summary) =>
+      this.proxies.data.openArm.executeWithOptions({ summary }, [{ ...this.handle, totalSteps }])
+    );
+    this.rewards = opened.rewards;
+    if (opened.finished !== undefined) return await this.reuse(opened.finished);
+    let handedOn = false;
+    try {
+      for (let step = opened.nextStep, done = 0; step < totalSteps; step += 1, done += 1) {
+        if (done >= limits.continueAsNewEvery || workflowInfo().continueAsNewSuggested) {
+          handedOn = true;
+          await this.reportAttempts();
+          return await continueAsNew<typeof grpoRun>(this.args);
+        }
+        await this.step(step);
+      }
+      return await this.call('closeArm', undefined, (summary) =>
+        this.proxies.data.closeArm.executeWithOptions({ summary }, [{ ...this.handle, totalSteps }])
+      );
+    } finally {
+      if (!handedOn) await this.stopEngine();
+    }
+  }
+
+  private async step(step: number): Promise<void> {
+    const startedAt = Date.now();
+    const handle = { ...this.handle, step };
+    const generated = await this.call('generateRollouts', step, (summary) =>
+      this.proxies.rollout.generateRollouts.executeWithOptions({ summary }, [handle])
+    );
+    const converted = await this.call('convertRollouts', step, (summary) =>
+      this.proxies.data.convertRollouts.executeWithOptions({ summary }, [
+        { ...handle, trajectories: generated.trajectories },
+      ])
+    );
+    const trained = await this.call('trainStep', step, (summary) =>
+      this.proxies.train.trainStep.executeWithOptions({ summary }, [{ ...handle, rows: converted.rows }])
+    );
+    this.checkLedger(step, generated, converted, trained);
+    this.retry.noteProgress();
+    if (this.isCheckpointStep(step)) {
+      await this.call('saveCheckpoint', step, (summary) =>
+        this.proxies.train.saveCheckpoint.executeWithOptions({ summary }, [handle])
+      );
+      this.progress.lastCheckpointStep = step;
+    }
+    this.note(step, generated, converted, trained, (Date.now() - startedAt) / 1000);
+    if (this.shouldReport(step)) await this.report();
+  }
+
+  private isCheckpointStep(step: number): boolean {
+    return (step + 1) % this.args.checkpointEvery === 0 || step + 1 === this.args.totalSteps;
+  }
+
+  /** Never train on when rows were lost: what was generated must be what was transferred and what was consumed. */
+  private checkLedger(step: number, generated: GenerateResult, converted: ConvertResult, trained: TrainResult): void {
+    const counts = `generated ${generated.generatedTurns}, transferred ${converted.producedRows} (+ ${converted.trimmedRows} trimmed), consumed ${trained.consumedRows}`;
+    const equal =
+      generated.generatedTurns === converted.producedRows + converted.trimmedRows &&
+      converted.producedRows === trained.consumedRows;
+    if (!equal)
+      throw this.failure('RowCountMismatch', `step ${step} of ${this.args.arm}: turn counts differ: ${counts}`);
+    if (trained.weightsVersion !== step + 1) {
+      throw this.failure(
+        'RowCountMismatch',
+        `step ${step} of ${this.args.arm}: the actor holds weights version ${trained.weightsVersion}, expected ${step + 1}`
+      );
+    }
+  }
+
+  private failure(type: FailureType, message: string): ApplicationFailure {
+    return ApplicationFailure.create({ type, message, nonRetryable: true });
+  }
+
+  private note(
+    step: number,
+    generated: GenerateResult,
+    converted: ConvertResult,
+    trained: TrainResult,
+    seconds: number
+  ): void {
+    this.rewards.push(round(generated.meanReward, 6));
+    const tokens = generated.sampledTokens + generated.promptTokens + trained.trainedTokens;
+    Object.assign(this.progress, {
+      step: step + 1,
+      rewards: thin(this.rewards, PROGRESS_POINTS),
+      kl: round(trained.kl, 6),
+      loss: round(trained.loss, 6),
+      tokensPerSecond: Math.round(tokens / Math.max(seconds, 0.001)),
+      secondsPerStep: round(seconds, 2),
+      weightsVersion: trained.weightsVersion,
+      ledger: {
+        generated: generated.generatedTurns,
+        transferred: converted.producedRows,
+        consumed: trained.consumedRows,
+      },
+    } satisfies Partial<ArmProgress>);
+  }
+
+  /** Each step in a short run, about a hundred reports in a long one: the parent's history stays small. */
+  private shouldReport(step: number): boolean {
+    const every = Math.max(1, Math.ceil(this.args.totalSteps / 100));
+    return (step + 1) % every === 0 || step + 1 === this.args.totalSteps || this.reporter.hasAttempts;
+  }
+
+  private async report(): Promise<void> {
+    await this.reporter.send({ arm: { name: this.args.arm, progress: this.progress } });
+  }
+
+  async reportAttempts(): Promise<void> {
+    if (!this.reporter.hasAttempts) return;
+    await CancellationScope.nonCancellable(() => this.reporter.send({}));
+  }
+
+  private async reuse(finished: CloseArmResult): Promise<CloseArmResult> {
+    this.progress.step = finished.steps;
+    this.progress.weightsVersion = finished.steps;
+    this.progress.rewards = thin(finished.rewards, PROGRESS_POINTS);
+    await this.report();
+    return finished;
+  }
+
+  /** The engine goes down with the run, also when the run was cancelled or failed; a worker that is gone took it along. */
+  private async stopEngine(): Promise<void> {
+    await CancellationScope.nonCancellable(async () => {
+      try {
+        await this.proxies.train.stopEngine.executeWithOptions(
+          { summary: `${this.args.arm}: stop the engine`, startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
+          [this.handle]
+        );
+      } catch (error) {
+        log.warn('the engine could not be stopped; it ends with its worker', { error: String(error) });
+      }
+    });
+  }
+
+  private call<T>(activity: string, step: number | undefined, run: (summary: string) => Promise<T>): Promise<T> {
+    const stage = `${this.args.phase}:${this.args.arm}`;
+    const meta: CallMeta = step === undefined ? { stage, activity } : { stage, activity, step };
+    return this.retry.run(meta, () => run(step === undefined ? stage : `${stage} step ${step}`));
+  }
+}

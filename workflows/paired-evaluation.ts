@@ -1,0 +1,103 @@
+import { ApplicationFailure, CancellationScope, log } from '@temporalio/workflow';
+import type { EvaluateArgs, EvaluateResult, RunHandle } from '../shared/contracts/activities.js';
+import type { ArtifactRef } from '../shared/contracts/artifact.js';
+import type { EvaluationProgress } from '../shared/contracts/progress.js';
+import type { Placement } from '../shared/contracts/queues.js';
+import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
+import { ParentReporter } from './parent-reporter.js';
+import { RetryLoop } from './retry-loop.js';
+import { round } from './thin.js';
+
+export interface EvaluatedModel {
+  /** `base` or an arm's name. */
+  name: string;
+  weights?: ArtifactRef;
+}
+
+export interface PairedEvaluationArgs {
+  run: RunHandle;
+  models: EvaluatedModel[];
+  /** Data sets with their sizes, in the order they are evaluated. */
+  datasets: { name: string; samples: number }[];
+  placement: Placement;
+  limits: Limits;
+}
+
+/** Key `<model>/<dataset>`. */
+export type EvaluationResults = Record<string, EvaluateResult>;
+
+/**
+ * Every model on every data set, with the same server settings. Models run side by side as far as the evaluation workers'
+ * slots allow; the data sets of one model follow each other on one server.
+ */
+export async function pairedEvaluation(args: PairedEvaluationArgs): Promise<EvaluationResults> {
+  const reporter = new ParentReporter();
+  const results: EvaluationResults = {};
+  try {
+    await Promise.all(args.models.map((model) => evaluateOneModel(args, model, reporter, results)));
+  } finally {
+    if (reporter.hasAttempts) await CancellationScope.nonCancellable(() => reporter.send({}));
+  }
+  return results;
+}
+
+async function evaluateOneModel(
+  args: PairedEvaluationArgs,
+  model: EvaluatedModel,
+  reporter: ParentReporter,
+  results: EvaluationResults
+): Promise<void> {
+  const { evaluate } = proxiesFor(args.placement, args.limits);
+  const retry = new RetryLoop((record) => reporter.attempt(record));
+  try {
+    for (const dataset of args.datasets) {
+      const key = `${model.name}/${dataset.name}`;
+      const call = { run: args.run, model: model.name, dataset: dataset.name };
+      const full: EvaluateArgs = model.weights === undefined ? call : { ...call, weights: model.weights };
+      const result = await evaluateWithBudget(retry, evaluate, key, full);
+      retry.noteProgress();
+      results[key] = result;
+      await reporter.send({ evaluation: { key, progress: toProgress(result) } });
+    }
+  } finally {
+    await CancellationScope.nonCancellable(async () => {
+      try {
+        await evaluate.stopServing.executeWithOptions(
+          { summary: `stop serving ${model.name}`, startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
+          [{ run: args.run, model: model.name }]
+        );
+      } catch (error) {
+        log.warn('the serving engine could not be stopped; it ends with its worker', { error: String(error) });
+      }
+    });
+  }
+}
+
+/** Request errors that outlast the budget do not fail the run: the verdict will say "not comparable" and why. */
+async function evaluateWithBudget(
+  retry: RetryLoop,
+  evaluate: Proxies['evaluate'],
+  key: string,
+  args: EvaluateArgs
+): Promise<EvaluateResult> {
+  const run = (call: EvaluateArgs): Promise<EvaluateResult> =>
+    retry.run({ stage: 'evaluate', activity: `evaluateModel ${key}` }, () =>
+      evaluate.evaluateModel.executeWithOptions({ summary: `evaluate ${key}` }, [call])
+    );
+  try {
+    return await run(args);
+  } catch (error) {
+    if (!(error instanceof ApplicationFailure) || error.type !== 'EvaluationIncomplete') throw error;
+    return await run({ ...args, acceptErrors: true });
+  }
+}
+
+function toProgress(result: EvaluateResult): EvaluationProgress {
+  return {
+    total: result.total,
+    done: result.total,
+    errors: result.errors,
+    subEmPct: round(result.subEmPct, 2),
+    boxedEmPct: round(result.boxedEmPct, 2),
+  };
+}

@@ -1,0 +1,35 @@
+import { getExternalWorkflowHandle, log, workflowInfo } from '@temporalio/workflow';
+import type { AttemptRecord } from '../shared/contracts/progress.js';
+import { childReportSignal, type ChildReport } from './messages.js';
+
+/** Attempts sent with one report; a longer backlog keeps its newest. */
+const ATTEMPTS_PER_REPORT = 10;
+
+/**
+ * Sends progress from a child workflow to its parent by signal. A parent that is gone is not an error of the child: its own
+ * close policy decides what happens to the child.
+ */
+export class ParentReporter {
+  private readonly parentId = workflowInfo().parent?.workflowId;
+  private backlog: AttemptRecord[] = [];
+
+  attempt(record: AttemptRecord): void {
+    this.backlog.push(record);
+  }
+
+  get hasAttempts(): boolean {
+    return this.backlog.length > 0;
+  }
+
+  async send(report: Omit<ChildReport, 'attempts'>): Promise<void> {
+    const attempts = this.backlog.slice(-ATTEMPTS_PER_REPORT);
+    this.backlog = [];
+    if (this.parentId === undefined) return;
+    const full: ChildReport = attempts.length > 0 ? { ...report, attempts } : report;
+    try {
+      await getExternalWorkflowHandle(this.parentId).signal(childReportSignal, full);
+    } catch (error) {
+      log.warn('the parent workflow did not take a progress report', { error: String(error) });
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import { sleep, workflowInfo } from '@temporalio/workflow';
+import { FAILURES, type FailureType } from '../shared/contracts/failures.js';
+import type { AttemptRecord } from '../shared/contracts/progress.js';
+import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
+
+const FIRST_DELAY_MS = 500;
+const LONGEST_DELAY_MS = 30_000;
+
+/** What an activity call is about, for the attempts table. */
+export interface CallMeta {
+  stage: string;
+  activity: string;
+  step?: number;
+}
+
+/**
+ * Repeats activities by the failure table. Every failed attempt is recorded and seen by `onAttempt`; the budget of a class
+ * counts attempts *without progress* and is full again after `noteProgress()`. The server's own retry is off, because its
+ * count cannot tell a deploy from a fault: a worker that shuts down spends nothing here.
+ */
+export class RetryLoop {
+  private readonly spent = new Map<FailureType, number>();
+
+  constructor(private readonly onAttempt: (record: AttemptRecord) => void) {}
+
+  noteProgress(): void {
+    this.spent.clear();
+  }
+
+  /**
+   * @throws ApplicationFailure of the failure table when the class is not retried or its budget is used up;
+   * CancelledFailure unchanged
+   */
+  async run<T>(meta: CallMeta, call: () => Promise<T>): Promise<T> {
+    for (let repeats = 0; ; repeats += 1) {
+      const startedAt = Date.now();
+      try {
+        return await call();
+      } catch (error) {
+        const classified = classifyFailure(error);
+        if (classified.kind === 'cancelled') throw error;
+        this.record(
+          meta,
+          classified.kind === 'shutdown' ? 'WorkerShutdown' : classified.type,
+          classified.message,
+          startedAt
+        );
+        if (classified.kind === 'failure') {
+          const rule = FAILURES[classified.type];
+          const used = (this.spent.get(classified.type) ?? 0) + 1;
+          this.spent.set(classified.type, used);
+          if (!rule.retried || used >= rule.attempts) throw toWorkflowFailure(classified);
+        }
+        await sleep(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(repeats, 10)), {
+          summary: `${meta.activity} again after ${classified.type}`,
+        });
+      }
+    }
+  }
+
+  private record(meta: CallMeta, type: string, message: string, startedAt: number): void {
+    const record: AttemptRecord = {
+      stage: meta.stage,
+      activity: meta.activity,
+      type,
+      message: message.slice(0, 300),
+      at: new Date().toISOString(),
+      secondsLost: Math.round((Date.now() - startedAt) / 100) / 10,
+    };
+    if (meta.step !== undefined) record.step = meta.step;
+    this.onAttempt(record);
+  }
+}
+
+/** Identity of the running workflow as a parent for signals, when it has one. */
+export function parentWorkflowId(): string | undefined {
+  return workflowInfo().parent?.workflowId;
+}
