@@ -25,7 +25,7 @@ export class SearchAttributes {
 
   async inspect(): Promise<void> {
     try {
-      this.known = new Set((await server.inspectServer()).searchAttributes);
+      this.known = new Set((await server.inspectServer({})).searchAttributes);
     } catch (error) {
       log.warn('the server’s search attributes could not be read; none will be set', { error: String(error) });
     }

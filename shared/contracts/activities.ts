@@ -232,7 +232,7 @@ export interface ServerFacts {
 /** Activities that every workflow worker runs, on the workflows' own queue. */
 export interface WorkflowQueueActivities {
   inspectQueues(args: { queues: string[] }): Promise<QueueFacts[]>;
-  inspectServer(): Promise<ServerFacts>;
+  inspectServer(args: object): Promise<ServerFacts>;
 }
 
 /** Type of the failure an activity ends with when its worker is shutting down: repeated at once, no budget spent. */
