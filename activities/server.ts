@@ -1,5 +1,10 @@
 import { Context } from '@temporalio/activity';
-import { SEARCH_ATTRIBUTES, type QueueFacts, type ServerFacts, type WorkflowQueueActivities } from '../shared/contracts/activities.js';
+import {
+  SEARCH_ATTRIBUTES,
+  type QueueFacts,
+  type ServerFacts,
+  type WorkflowQueueActivities,
+} from '../shared/contracts/activities.js';
 import { activity } from './scope.js';
 
 /** `TASK_QUEUE_TYPE_ACTIVITY` of Temporal's API. */
@@ -27,9 +32,15 @@ export function serverActivities(): WorkflowQueueActivities {
     }),
     inspectServer: activity(async (_: object): Promise<ServerFacts> => {
       const { client } = Context.current();
-      const reply = await client.connection.operatorService.listSearchAttributes({ namespace: client.options.namespace });
+      const reply = await client.connection.operatorService.listSearchAttributes({
+        namespace: client.options.namespace,
+      });
       const ours = new Set<string>(Object.values(SEARCH_ATTRIBUTES));
-      return { searchAttributes: Object.keys(reply.customAttributes ?? {}).filter((name) => ours.has(name)).sort() };
+      return {
+        searchAttributes: Object.keys(reply.customAttributes ?? {})
+          .filter((name) => ours.has(name))
+          .sort(),
+      };
     }),
   };
 }

@@ -1,4 +1,4 @@
-import { condition } from '@temporalio/workflow';
+import { condition, sleep } from '@temporalio/workflow';
 import type { Decision } from '../shared/contracts/progress.js';
 import type { Classified } from './classify-failure.js';
 import type { ProgressState } from './progress-state.js';
@@ -50,6 +50,9 @@ export class HaltDesk {
     this.progress.setState('halted');
     try {
       const decided = await condition(() => this.generation > before, `${hours} hours`);
+      // A workflow that ends in the very task which takes the update may lose the update's answer to a racing event.
+      if (decided && this.decision?.action === 'abort')
+        await sleep('1s', { summary: 'the answer to the decision goes out first' });
       return decided ? this.decision : undefined;
     } finally {
       this.waiting -= 1;
