@@ -1,0 +1,51 @@
+import type { ArtifactKind, ArtifactRef } from '../shared/contracts/artifact.js';
+import type { Recipe } from '../shared/contracts/recipe.js';
+import type { RunHandle } from '../shared/contracts/activities.js';
+import type { StageRecord } from '../shared/artifacts/stage-index.js';
+import type { CodeStage } from './code-version.js';
+
+/** Structured log, pino's order of arguments. */
+export interface Logger {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+/** What activities need from the process they run in. */
+export interface ActivityPorts {
+  log: Logger;
+  /** Folder that relative model and data paths of a recipe are resolved against (after the working directory). */
+  projectRoot: string;
+}
+
+export type { StageRecord } from '../shared/artifacts/stage-index.js';
+
+/** Who made an artifact and from what. */
+export interface Origin {
+  stage: CodeStage;
+  activity: string;
+  attempt: number;
+  inputs: ArtifactRef[];
+}
+
+/** A run's files as activities use them: published whole, found by path, hashed. */
+export interface RunFiles {
+  readonly handle: RunHandle;
+  readonly recipe: Recipe;
+  /** Absolute path of a file of the run. */
+  path(relative: string): string;
+  /** The artifact at a path when it was published completely, else undefined. */
+  find(relative: string): Promise<ArtifactRef | undefined>;
+  /** Like `find`. @throws PipelineError StorageFailed when it is not there */
+  expect(relative: string): Promise<ArtifactRef>;
+  publish(relative: string, data: string | Uint8Array, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef>;
+  /** Registers a file or folder that was already written atomically at its place. */
+  adopt(relative: string, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef>;
+  readJson<T>(relative: string): Promise<T>;
+  /** Files of an equal stage of any run, verified and linked into this run. */
+  lookupStage(key: string): Promise<StageRecord | undefined>;
+  recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void>;
+  /** Writes `manifest.json` over everything published so far. */
+  writeManifest(): Promise<ArtifactRef>;
+}

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { RunStore } from '../shared/artifacts/run-store.js';
+import { runDirectory } from '../shared/artifacts/run-paths.js';
+import type { ArtifactKind, ArtifactRef } from '../shared/contracts/artifact.js';
+import type { RunHandle } from '../shared/contracts/activities.js';
+import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import type { Recipe } from '../shared/contracts/recipe.js';
+import { codeVersion } from './code-version.js';
+import type { Origin, RunFiles, StageRecord } from './ports.js';
+
+export const RECIPE_FILE = 'recipe.json';
+
+/** Recipes by hash: every activity reads its run's recipe, and a run has thousands of activities. */
+const recipes = new Map<string, Recipe>();
+
+/**
+ * The recipe of a run, from its directory.
+ *
+ * @throws PipelineError PinMismatch when `recipe.json` is missing or not the one the workflow started with
+ */
+async function readRecipe(handle: RunHandle): Promise<Recipe> {
+  const known = recipes.get(handle.recipeSha256);
+  if (known !== undefined) return known;
+  const path = join(runDirectory(handle.root, handle.pipelineId), RECIPE_FILE);
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined || createHash('sha256').update(text).digest('hex') !== handle.recipeSha256) {
+    const problem = text === undefined ? 'is missing' : 'was changed since the run started';
+    throw new PipelineError(
+      'PinMismatch',
+      `${path} ${problem}; all workers of a run need its folder at the same path`,
+      { where: path }
+    );
+  }
+  const recipe = JSON.parse(text) as Recipe;
+  recipes.set(handle.recipeSha256, recipe);
+  return recipe;
+}
+
+/** Opens a run for an activity. `recipe` is given only by the activity that writes it. */
+export async function openRun(handle: RunHandle, recipe?: Recipe): Promise<RunFiles> {
+  const known = recipe ?? (await readRecipe(handle));
+  return new StoredRun(handle, known, await RunStore.open(handle.root, handle.pipelineId));
+}
+
+class StoredRun implements RunFiles {
+  constructor(
+    readonly handle: RunHandle,
+    readonly recipe: Recipe,
+    private readonly store: RunStore
+  ) {}
+
+  path(relative: string): string {
+    return this.store.path(relative);
+  }
+
+  find(relative: string): Promise<ArtifactRef | undefined> {
+    return this.store.find(relative);
+  }
+
+  expect(relative: string): Promise<ArtifactRef> {
+    return this.store.expect(relative);
+  }
+
+  publish(relative: string, data: string | Uint8Array, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef> {
+    return this.store.publish(relative, data, describe(kind, origin));
+  }
+
+  adopt(relative: string, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef> {
+    return this.store.adopt(relative, describe(kind, origin));
+  }
+
+  async readJson<T>(relative: string): Promise<T> {
+    return JSON.parse(await readFile(this.store.path(relative), 'utf8')) as T;
+  }
+
+  lookupStage(key: string): Promise<StageRecord | undefined> {
+    return this.store.lookupStage(key);
+  }
+
+  recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void> {
+    return this.store.recordStage(record);
+  }
+
+  writeManifest(): Promise<ArtifactRef> {
+    return this.store.writeManifest();
+  }
+}
+
+function describe(
+  kind: ArtifactKind,
+  origin: Origin
+): { kind: ArtifactKind; inputs: ArtifactRef[]; producer: { activity: string; attempt: number; codeVersion: string } } {
+  return {
+    kind,
+    inputs: origin.inputs,
+    producer: { activity: origin.activity, attempt: origin.attempt, codeVersion: codeVersion(origin.stage) },
+  };
+}

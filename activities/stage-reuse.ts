@@ -1,0 +1,120 @@
+import type {
+  ArmHandle,
+  CloseArmResult,
+  EvaluateArgs,
+  OpenArmArgs,
+  OpenArmResult,
+} from '../shared/contracts/activities.js';
+import type { ArtifactRef } from '../shared/contracts/artifact.js';
+import { hashJson } from '../shared/contracts/canonical-json.js';
+import { CODE_VERSIONS, codeVersion } from './code-version.js';
+import { armPaths } from './paths.js';
+import type { RunFiles } from './ports.js';
+
+/** Everything a stage's result depends on, by name, so that a person can see which part differs. */
+export type KeyParts = Record<string, unknown>;
+
+async function shaOf(run: RunFiles, relative: string): Promise<string> {
+  return (await run.expect(relative)).sha256;
+}
+
+/** Data: the recipe's data section, what is cut from it, and the chunk size (generated contexts are made of whole chunks). */
+export async function dataKeyParts(run: RunFiles): Promise<KeyParts> {
+  const { data, evaluation } = run.recipe;
+  return {
+    stage: 'data',
+    code: codeVersion('data'),
+    data,
+    lengths: evaluation.lengths,
+    items: evaluation.items,
+    devItems: evaluation.devItems ?? null,
+  };
+}
+
+/** A training run: model, data, limits, everything of `grpo`, the arm's rules, and the code of all its activities. */
+export async function armKeyParts(
+  run: RunFiles,
+  args: OpenArmArgs | (ArmHandle & { totalSteps: number })
+): Promise<KeyParts> {
+  return {
+    stage: args.phase,
+    code: [CODE_VERSIONS.rollout, CODE_VERSIONS.convert, CODE_VERSIONS.train, CODE_VERSIONS.checkpoint].join('.'),
+    engine: run.recipe.engine,
+    model: await shaOf(run, 'model.json'),
+    data: await shaOf(run, 'data/train.jsonl'),
+    memory: run.recipe.memory,
+    grpo: { ...run.recipe.grpo, steps: args.totalSteps },
+    arm: run.recipe.arms[args.arm],
+  };
+}
+
+export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Promise<KeyParts> {
+  return {
+    stage: 'evaluate',
+    code: codeVersion('evaluate'),
+    // The name is written into the samples and the summary.
+    name: args.model,
+    model: args.weights?.sha256 ?? (await shaOf(run, 'model.json')),
+    data: await shaOf(run, `data/${args.dataset}.jsonl`),
+    memory: run.recipe.memory,
+    evaluation: { ...run.recipe.evaluation, lengths: undefined, items: undefined, devItems: undefined },
+  };
+}
+
+/**
+ * Brings an equal stage's files into this run, each one verified by its hash first.
+ *
+ * @returns false when there is no equal stage, or `needed` is not complete
+ */
+export async function lookupFiles(run: RunFiles, parts: KeyParts, needed: readonly string[]): Promise<boolean> {
+  const found = await run.lookupStage(hashJson(parts));
+  if (found === undefined) return false;
+  const paths = new Set(found.outputs.map((ref) => ref.path));
+  return needed.every((path) => paths.has(path));
+}
+
+export async function recordFiles(
+  run: RunFiles,
+  stage: string,
+  parts: KeyParts,
+  paths: readonly string[],
+  facts?: unknown
+): Promise<void> {
+  const outputs: ArtifactRef[] = [];
+  for (const path of [...new Set(paths)]) outputs.push(await run.expect(path));
+  await run.recordStage({ key: hashJson(parts), stage, parts, outputs, facts });
+}
+
+/** Facts of a complete equal training run; its files are in this run afterwards. */
+export async function lookupArm(
+  run: RunFiles,
+  args: ArmHandle,
+  parts: KeyParts
+): Promise<Pick<OpenArmResult, 'finished' | 'reusedFrom'> | undefined> {
+  const found = await run.lookupStage(hashJson({ ...parts, place: armPaths(args.arm, args.phase).folder }));
+  if (found?.facts === undefined) return undefined;
+  return { finished: found.facts as CloseArmResult, reusedFrom: found.pipelineId };
+}
+
+/** Files lie under the arm's folder, so the key has the folder in it: another arm's name is another place. */
+export async function recordArm(
+  run: RunFiles,
+  args: ArmHandle & { totalSteps: number },
+  parts: KeyParts,
+  result: CloseArmResult
+): Promise<void> {
+  const paths = armPaths(args.arm, args.phase);
+  const files = [paths.rewardCsv, paths.metricsCsv, result.checkpoint.path, ...result.artifacts.map((ref) => ref.path)];
+  for (let step = 0; step < args.totalSteps; step += 1) {
+    files.push(
+      paths.rollouts(step),
+      paths.rolloutFacts(step),
+      paths.rows(step),
+      paths.rowFacts(step),
+      paths.train(step)
+    );
+  }
+  for (let step = run.recipe.grpo.checkpointEvery - 1; step < args.totalSteps; step += run.recipe.grpo.checkpointEvery)
+    files.push(paths.checkpoint(step));
+  await recordFiles(run, `${args.phase}:${args.arm}`, { ...parts, place: paths.folder }, files, result);
+}

@@ -1,0 +1,52 @@
+import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { describe, expect, it } from 'vitest';
+import { activity } from '../../activities/scope.js';
+import { WORKER_SHUTDOWN } from '../../shared/contracts/activities.js';
+import { PipelineError } from '../../shared/contracts/pipeline-error.js';
+
+/** An activity that works until it is told to stop. */
+const endless = activity(async (_: object, { signal }) => {
+  await new Promise((_resolve, reject) =>
+    signal.addEventListener('abort', () => reject(new Error('stopped in the middle')))
+  );
+});
+
+describe('the frame around activities', () => {
+  it('beats while the body works and sends its latest report', async () => {
+    const environment = new MockActivityEnvironment({ heartbeatTimeoutMs: 60 });
+    const beats: unknown[] = [];
+    environment.on('heartbeat', (details: unknown) => beats.push(details));
+    const body = activity(async (_: object, scope) => {
+      scope.report({ step: 7 });
+      while (beats.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+      return 'done';
+    });
+    expect(await environment.run(body, {})).toBe('done');
+    expect(beats).toEqual([{ step: 7 }, { step: 7 }, { step: 7 }]);
+  });
+
+  it('ends a cancelled body with a cancellation, whatever it threw on the way out', async () => {
+    const environment = new MockActivityEnvironment();
+    const running = environment.run(endless, {});
+    environment.cancel('CANCELLED');
+    await expect(running).rejects.toBeInstanceOf(CancelledFailure);
+  });
+
+  it('tells a worker that shuts down apart from a cancelled workflow, so that a deploy spends no budget', async () => {
+    const environment = new MockActivityEnvironment();
+    const running = environment.run(endless, {});
+    environment.cancel('WORKER_SHUTDOWN');
+    const error = await running.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ApplicationFailure);
+    expect((error as ApplicationFailure).type).toBe(WORKER_SHUTDOWN);
+  });
+
+  it('turns errors of the failure table into typed failures', async () => {
+    const body = activity(async (_: object) => {
+      throw new PipelineError('NonFiniteLoss', 'loss is NaN at step 3');
+    });
+    const error = await new MockActivityEnvironment().run(body, {}).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ type: 'NonFiniteLoss', message: 'loss is NaN at step 3', nonRetryable: true });
+  });
+});
