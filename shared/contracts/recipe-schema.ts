@@ -3,7 +3,8 @@ import { LOCAL_TAG, TAG_PATTERN } from './queues.js';
 
 /**
  * The recipe: one JSON file that says everything a run depends on. This file is the only place of defaults; they all appear
- * in the normalized recipe. Never imported by workflow code (zod would treble the bundle).
+ * in the normalized recipe. Rules over several fields are in recipe-rules.ts, so that one pass reports everything. Never
+ * imported by workflow code (zod would treble the bundle).
  */
 
 const positiveInt = z.int().min(1);
@@ -11,25 +12,17 @@ const tokens = (text: string) => positiveInt.describe(`${text} Unit: tokens.`);
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const commit = z.string().regex(/^[0-9a-f]{40}$/);
 
-const model = z
-  .strictObject({
-    path: z
-      .string()
-      .min(1)
-      .optional()
-      .describe(
-        'Folder with config.json, model.safetensors and tokenizer files; relative to the recipe’s project folder.'
-      ),
-    id: z.string().min(1).optional().describe('Hugging Face model id, e.g. Qwen/Qwen3-4B.'),
-    revision: commit.optional().describe('Commit of the model repository; required with `id`.'),
-  })
-  .refine((value) => (value.path === undefined) !== (value.id === undefined), {
-    message: 'give either `path` or `id`, not both',
-  })
-  .refine((value) => value.id === undefined || value.revision !== undefined, {
-    message: 'a model `id` needs a pinned `revision`',
-    path: ['revision'],
-  });
+const model = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder with config.json, model.safetensors and tokenizer files; relative to the recipe’s project folder.'
+    ),
+  id: z.string().min(1).optional().describe('Hugging Face model id, e.g. Qwen/Qwen3-4B.'),
+  revision: commit.optional().describe('Commit of the model repository; required with `id`.'),
+});
 
 const generatedData = z
   .strictObject({
@@ -49,22 +42,14 @@ const dataFiles = z.strictObject({
     .describe('Evaluation file of each length; the key is the length.'),
 });
 
-const data = z
-  .strictObject({
-    generate: generatedData.optional(),
-    repo: z.string().min(1).optional().describe('Hugging Face dataset id.'),
-    revision: commit.optional().describe('Commit of the dataset; required with `repo`.'),
-    files: dataFiles.optional().describe('File names in the dataset, or local paths when there is no `repo`.'),
-    sha256: z.record(z.string(), sha256).optional().describe('Expected SHA-256 of source files, by file name.'),
-    limitTrain: positiveInt.optional().describe('Use only the first rows of the training file.'),
-  })
-  .refine((value) => (value.generate === undefined) !== (value.files === undefined), {
-    message: 'give either `generate` or `files`',
-  })
-  .refine((value) => value.repo === undefined || value.revision !== undefined, {
-    message: 'a data `repo` needs a pinned `revision`',
-    path: ['revision'],
-  });
+const data = z.strictObject({
+  generate: generatedData.optional(),
+  repo: z.string().min(1).optional().describe('Hugging Face dataset id.'),
+  revision: commit.optional().describe('Commit of the dataset; required with `repo`.'),
+  files: dataFiles.optional().describe('File names in the dataset, or local paths when there is no `repo`.'),
+  sha256: z.record(z.string(), sha256).optional().describe('Expected SHA-256 of source files, by file name.'),
+  limitTrain: positiveInt.optional().describe('Use only the first rows of the training file.'),
+});
 
 const memory = z.strictObject({
   chunkTokens: tokens('Context tokens of one chunk.').default(2048),
@@ -92,9 +77,12 @@ const grpo = z.strictObject({
   promptsPerStep: positiveInt.default(8).describe('Prompts (groups) of one step.'),
   groupSize: z.int().min(2).default(8).describe('Trajectories of one prompt.'),
   learningRate: z.number().positive().default(1e-6).describe('AdamW learning rate, constant.'),
-  adamBetas: z.tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)]).default([0.9, 0.98]),
-  adamEpsilon: z.number().positive().default(1e-8),
-  weightDecay: z.number().min(0).default(0.1).describe('Decoupled weight decay of matrices and embeddings.'),
+  adamBetas: z
+    .tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)])
+    .default([0.9, 0.98])
+    .describe('AdamW decay rates of the first and second moment. No unit.'),
+  adamEpsilon: z.number().positive().default(1e-8).describe('Added to AdamW’s denominator. No unit.'),
+  weightDecay: z.number().min(0).default(0.1).describe('Decoupled weight decay of matrices and embeddings. No unit.'),
   gradientClip: z.number().positive().default(1).describe('Global L2 norm the gradient is cut to.'),
   klCoefficient: z.number().min(0).default(0.001).describe('Coefficient of the low-variance KL to the frozen base.'),
   clip: z.tuple([z.number().positive(), z.number().positive()]).default([0.2, 0.3]).describe('PPO clip: lower, upper.'),
@@ -103,9 +91,12 @@ const grpo = z.strictObject({
     .enum(['split', 'share'])
     .default('split')
     .describe('split: advantage / turns for each turn; share: the whole advantage.'),
-  lossReduction: z.enum(['sample_mean', 'token_mean']).default('sample_mean'),
-  temperature: z.number().min(0).default(1),
-  topP: z.number().positive().max(1).default(1),
+  lossReduction: z
+    .enum(['sample_mean', 'token_mean'])
+    .default('sample_mean')
+    .describe('sample_mean: mean over a row’s response tokens, then over rows; token_mean: over all response tokens.'),
+  temperature: z.number().min(0).default(1).describe('Sampling temperature of rollouts; 0 is greedy. No unit.'),
+  topP: z.number().positive().max(1).default(1).describe('Nucleus sampling of rollouts. Unit: probability.'),
   seed: z.int().min(0).default(1234).describe('Training seed.'),
   rolloutSeed: z.int().min(0).default(42).describe('Seed of prompt shuffling and sampling.'),
   checkpointEvery: positiveInt.default(50).describe('Steps between checkpoints; the last step always has one.'),
@@ -125,30 +116,51 @@ const evaluation = z.strictObject({
     .describe('Context lengths, chosen before any result exists. With `generate`: chunks.'),
   items: positiveInt.default(128).describe('Items of each length (the first ones of the file).'),
   devItems: positiveInt.optional().describe('Items of the development set; default all.'),
-  temperature: z.number().min(0).default(0.7),
-  topP: z.number().positive().max(1).default(0.95),
-  samplesPerItem: positiveInt.default(1),
+  temperature: z.number().min(0).default(0.7).describe('Sampling temperature of evaluation; 0 is greedy. No unit.'),
+  topP: z.number().positive().max(1).default(0.95).describe('Nucleus sampling of evaluation. Unit: probability.'),
+  samplesPerItem: positiveInt.default(1).describe('Samples of each item.'),
   seed: z.int().min(0).default(0).describe('Sampling seed where the server supports one per request.'),
   concurrency: positiveInt.default(16).describe('Requests in flight at once.'),
   serverContext: positiveInt.default(8192).describe('Context length of the serving engine. Unit: tokens.'),
 });
 
 const acceptance = z.strictObject({
-  metric: z.enum(['sub_em', 'boxed_em', 'em', 'f1']).default('sub_em'),
+  metric: z
+    .enum(['sub_em', 'boxed_em', 'em', 'f1'])
+    .default('sub_em')
+    .describe('Metric of the lengths that the arms are compared on.'),
   tolerancePoints: z.number().min(0).default(3).describe('Largest difference of the arms. Unit: percentage points.'),
 });
 
 const tag = z
   .string()
   .regex(TAG_PATTERN, 'letters a-z, digits, dot, dash and underscore, at most 63')
-  .default(LOCAL_TAG);
+  .default(LOCAL_TAG)
+  .describe('Tag of the workers that do the role’s activities: queue `<role>@<tag>`.');
 const placement = z.strictObject({ data: tag, rollout: tag, train: tag, convert: tag, evaluate: tag });
+
+const cluster = z.strictObject({
+  gpus: positiveInt.default(8).describe('GPUs of one training job.'),
+  tensorParallel: positiveInt.default(2).describe('GPUs that share one copy of the model; gpus / it = data parallel.'),
+  engineContext: tokens('Context length of the rollout engine; one request is one turn.').default(8192),
+  tokensPerGpu: tokens('Packing limit of one GPU in training.').default(9216),
+  colocated: z.boolean().default(true).describe('Rollout and actor share the GPUs.'),
+  staleness: z.int().min(0).default(0).describe('Steps that rollouts may lag behind the weights.'),
+});
 
 const limits = z.strictObject({
   continueAsNewEvery: positiveInt.max(200).default(50).describe('Steps of one workflow run before continue-as-new.'),
-  stepTimeoutMinutes: z.number().positive().default(10).describe('Longest time of one activity of a step.'),
-  heartbeatSeconds: z.number().min(1).default(30).describe('Heartbeat time-out of long activities.'),
-  decisionHours: z.number().positive().default(72).describe('How long a halted pipeline waits for a decision.'),
+  stepTimeoutMinutes: z
+    .number()
+    .positive()
+    .default(10)
+    .describe('Longest time of one activity of a step. Unit: minutes.'),
+  heartbeatSeconds: z.number().min(1).default(30).describe('Heartbeat time-out of long activities. Unit: seconds.'),
+  decisionHours: z
+    .number()
+    .positive()
+    .default(72)
+    .describe('How long a halted pipeline waits for a decision. Unit: hours.'),
   parallelArms: z.boolean().default(true).describe('Train the arms side by side.'),
 });
 
@@ -159,19 +171,20 @@ export const recipeSchema = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63')
     .describe('Name of the experiment.'),
-  description: z.string().optional(),
+  description: z.string().optional().describe('For people; part of the recipe’s hash.'),
   engine: z.enum(['embedded', 'ray']).describe('embedded: the laptop policy; ray: Relax or VIME as Ray jobs.'),
   model,
   data,
   memory: memory.prefault({}),
   arms: z
     .record(z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/), arm)
-    .refine((value) => Object.keys(value).length >= 1, { message: 'at least one arm' }),
+    .describe('Training runs to compare, by name; `base` is the untrained model.'),
   grpo: grpo.prefault({}),
   smoke: smoke.prefault({}),
   evaluation: evaluation.prefault({}),
   acceptance: acceptance.prefault({}),
   placement: placement.prefault({}),
+  cluster: cluster.optional().describe('Shape of the training job; required by engine ray.'),
   limits: limits.prefault({}),
   onHalt: z
     .enum(['wait', 'fail'])
