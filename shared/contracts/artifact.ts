@@ -25,6 +25,7 @@ export const ARTIFACT_KINDS = [
   'evaluation-summary',
   'verdict',
   'report',
+  'manifest',
   'log',
   'timeline',
 ] as const;
