@@ -96,7 +96,7 @@ export interface RetryOptions {
   attempts?: number;
   /** First wait, milliseconds; doubles each time. Default 250. */
   baseDelayMs?: number;
-  /** Longest wait, milliseconds; also caps `Retry-After`. Default 15,000. */
+  /** Longest wait, milliseconds, unless the server's `Retry-After` asks for more. Default 15,000. */
   maxDelayMs?: number;
   /** Uniform draws in [0, 1) for the jitter. Default Math.random: waiting times never change a result. */
   random?: () => number;
@@ -116,8 +116,13 @@ export interface InferenceClientOptions {
   timeoutMs?: number;
   /** Bytes of a decoded response body at most. Default 64 MiB. */
   maxBodyBytes?: number;
-  /** Ids must be below this; default: what the server says, else unchecked. */
+  /** Ids must be below this. Default: any non-negative 31-bit integer. */
   vocabSize?: number;
+  /**
+   * Refuse replies whose count of prompt tokens is not what was sent: such a server cut the prompt. Default true; false is for
+   * stand-ins that do not count.
+   */
+  checkPromptTokens?: boolean;
   retry?: RetryOptions;
   /** SGLang only: send requests issued in the same tick as one batch. Default false. */
   coalesce?: boolean;
