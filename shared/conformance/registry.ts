@@ -1,5 +1,15 @@
 import { prepareChecker } from './files/prepare.js';
+import { aggregateChecker } from './files/aggregate.js';
+import { compareChecker } from './files/compare.js';
+import { metricsChecker } from './files/metrics.js';
+import { rewardChecker } from './files/reward.js';
 import type { Checker } from './types.js';
 
 /** Every checker, one a case file: add a file to `files/` and its line here. */
-export const CHECKERS: readonly Checker[] = [prepareChecker];
+export const CHECKERS: readonly Checker[] = [
+  rewardChecker,
+  metricsChecker,
+  aggregateChecker,
+  compareChecker,
+  prepareChecker,
+];
