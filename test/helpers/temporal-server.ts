@@ -1,0 +1,26 @@
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
+import { TEMPORAL_CLI, TEMPORAL_TEST_SERVER, type BinaryKind } from '../../shared/temporal-binary/binary-kinds.js';
+import { findBinary } from '../../shared/temporal-binary/find-binary.js';
+import { SEARCH_ATTRIBUTE_TYPES } from '../../workers/search-attributes.js';
+
+async function executable(kind: BinaryKind): Promise<{ type: 'existing-path'; path: string }> {
+  return { type: 'existing-path', path: (await findBinary(kind)).path };
+}
+
+/** A real Temporal server of this test file alone, with the package's search attributes. Call `teardown()` at the end. */
+export async function localEnvironment(): Promise<TestWorkflowEnvironment> {
+  const searchAttributes = Object.entries(SEARCH_ATTRIBUTE_TYPES).map(([name, type]) =>
+    defineSearchAttributeKey(name, SearchAttributeType[type])
+  );
+  return await TestWorkflowEnvironment.createLocal({
+    server: { executable: await executable(TEMPORAL_CLI), searchAttributes },
+  });
+}
+
+/** The test server that skips time while nothing but timers is pending. */
+export async function timeSkippingEnvironment(): Promise<TestWorkflowEnvironment> {
+  return await TestWorkflowEnvironment.createTimeSkipping({
+    server: { executable: await executable(TEMPORAL_TEST_SERVER) },
+  });
+}
