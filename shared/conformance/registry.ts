@@ -1,6 +1,7 @@
 import { prepareChecker } from './files/prepare.js';
 import { aggregateChecker } from './files/aggregate.js';
 import { compareChecker } from './files/compare.js';
+import { convertChecker } from './files/convert.js';
 import { metricsChecker } from './files/metrics.js';
 import { rewardChecker } from './files/reward.js';
 import type { Checker } from './types.js';
@@ -11,5 +12,6 @@ export const CHECKERS: readonly Checker[] = [
   metricsChecker,
   aggregateChecker,
   compareChecker,
+  convertChecker,
   prepareChecker,
 ];
