@@ -1,0 +1,150 @@
+/**
+ * Matrix product with strides: C[m, n] = (accumulate ? C : 0) + Σ_k A[m, k] · B[k, n].
+ *
+ * Every element is one sum over k = 0, 1, 2, … in that order, starting from 0, whatever the tile: a row of C has the same bits
+ * for any number of rows M. That is what makes prefill, decoding, training and every batch composition agree.
+ *
+ * - A: element (m, k) at a + m·sai + k·sak.
+ * - B: columns in panels of 8; element (k, 8p + j) at b + p·sbp + k·sbk + 4j. Row-major B: sbp = 32, sbk = row bytes.
+ * - C: row-major with ldc bytes a row; N a multiple of 4.
+ * Strides are in bytes.
+ */
+export function gemm(
+  M: i32,
+  N: i32,
+  K: i32,
+  a: usize,
+  sai: usize,
+  sak: usize,
+  b: usize,
+  sbp: usize,
+  sbk: usize,
+  c: usize,
+  ldc: usize,
+  accumulate: bool
+): void {
+  for (let j = 0; j < N; j += 8) {
+    const half = N - j < 8;
+    let row = a;
+    let out = c + (<usize>j << 2);
+    let i = 0;
+    for (; i + 4 <= M; i += 4) {
+      tile4(K, row, sai, sak, b, sbk, out, ldc, accumulate, half);
+      row += sai << 2;
+      out += ldc << 2;
+    }
+    if (i + 2 <= M) {
+      tile2(K, row, sai, sak, b, sbk, out, ldc, accumulate, half);
+      row += sai << 1;
+      out += ldc << 1;
+      i += 2;
+    }
+    if (i < M) tile1(K, row, sak, b, sbk, out, accumulate, half);
+    b += sbp;
+  }
+}
+
+/** Four rows by eight columns: eight running sums stay in registers. */
+function tile4(
+  K: i32,
+  a0: usize,
+  sai: usize,
+  sak: usize,
+  b: usize,
+  sbk: usize,
+  c: usize,
+  ldc: usize,
+  accumulate: bool,
+  half: bool
+): void {
+  let a1 = a0 + sai;
+  let a2 = a1 + sai;
+  let a3 = a2 + sai;
+  let c00 = f32x4.splat(0);
+  let c01 = f32x4.splat(0);
+  let c10 = f32x4.splat(0);
+  let c11 = f32x4.splat(0);
+  let c20 = f32x4.splat(0);
+  let c21 = f32x4.splat(0);
+  let c30 = f32x4.splat(0);
+  let c31 = f32x4.splat(0);
+  for (let k = 0; k < K; k++) {
+    const b0 = v128.load(b);
+    const b1 = v128.load(b, 16);
+    const x0 = v128.load32_splat(a0);
+    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
+    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
+    const x1 = v128.load32_splat(a1);
+    c10 = f32x4.add(c10, f32x4.mul(x1, b0));
+    c11 = f32x4.add(c11, f32x4.mul(x1, b1));
+    const x2 = v128.load32_splat(a2);
+    c20 = f32x4.add(c20, f32x4.mul(x2, b0));
+    c21 = f32x4.add(c21, f32x4.mul(x2, b1));
+    const x3 = v128.load32_splat(a3);
+    c30 = f32x4.add(c30, f32x4.mul(x3, b0));
+    c31 = f32x4.add(c31, f32x4.mul(x3, b1));
+    b += sbk;
+    a0 += sak;
+    a1 += sak;
+    a2 += sak;
+    a3 += sak;
+  }
+  put(c, c00, c01, accumulate, half);
+  put(c + ldc, c10, c11, accumulate, half);
+  put(c + (ldc << 1), c20, c21, accumulate, half);
+  put(c + ldc * 3, c30, c31, accumulate, half);
+}
+
+function tile2(
+  K: i32,
+  a0: usize,
+  sai: usize,
+  sak: usize,
+  b: usize,
+  sbk: usize,
+  c: usize,
+  ldc: usize,
+  accumulate: bool,
+  half: bool
+): void {
+  let a1 = a0 + sai;
+  let c00 = f32x4.splat(0);
+  let c01 = f32x4.splat(0);
+  let c10 = f32x4.splat(0);
+  let c11 = f32x4.splat(0);
+  for (let k = 0; k < K; k++) {
+    const b0 = v128.load(b);
+    const b1 = v128.load(b, 16);
+    const x0 = v128.load32_splat(a0);
+    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
+    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
+    const x1 = v128.load32_splat(a1);
+    c10 = f32x4.add(c10, f32x4.mul(x1, b0));
+    c11 = f32x4.add(c11, f32x4.mul(x1, b1));
+    b += sbk;
+    a0 += sak;
+    a1 += sak;
+  }
+  put(c, c00, c01, accumulate, half);
+  put(c + ldc, c10, c11, accumulate, half);
+}
+
+function tile1(K: i32, a0: usize, sak: usize, b: usize, sbk: usize, c: usize, accumulate: bool, half: bool): void {
+  let c00 = f32x4.splat(0);
+  let c01 = f32x4.splat(0);
+  for (let k = 0; k < K; k++) {
+    const x0 = v128.load32_splat(a0);
+    c00 = f32x4.add(c00, f32x4.mul(x0, v128.load(b)));
+    c01 = f32x4.add(c01, f32x4.mul(x0, v128.load(b, 16)));
+    b += sbk;
+    a0 += sak;
+  }
+  put(c, c00, c01, accumulate, half);
+}
+
+// @ts-ignore: decorator
+@inline
+function put(c: usize, low: v128, high: v128, accumulate: bool, half: bool): void {
+  v128.store(c, accumulate ? f32x4.add(v128.load(c), low) : low);
+  if (!half) v128.store(c, accumulate ? f32x4.add(v128.load(c, 16), high) : high, 16);
+}

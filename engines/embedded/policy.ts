@@ -1,0 +1,248 @@
+import { PipelineError } from '../../shared/contracts/pipeline-error.js';
+import type { Offset } from './kernels/kernels.js';
+import { simdAvailable } from './kernels/load.js';
+import { loadPack } from './model/batch.js';
+import { forward } from './model/forward.js';
+import { headForward } from './model/head.js';
+import { createModel, type Model, refreshWeights, slotFloats } from './model/model.js';
+import { parameterShapes } from './model/parameters.js';
+import type {
+  LossMetrics,
+  LossOptions,
+  NamedTensor,
+  OptimizerOptions,
+  Policy,
+  PolicyOptions,
+  PolicyRow,
+  Qwen3Config,
+  SupervisedRow,
+} from './policy-api.js';
+import { BatchGenerator } from './sample/generator.js';
+import { checkPolicyRows, GrpoLoss } from './train/grpo-loss.js';
+import { applyAdamw, clearGradients, requireFinite, sumGradients } from './train/optimizer.js';
+import { checkSequences, scoreRows } from './train/scoring.js';
+
+export { loadQwen3, writeQwen3 } from './model/files.js';
+
+/** Most bytes for key/value caches beyond those of running sequences (they keep beginnings of prompts). */
+const SPARE_CACHE_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Makes a policy: reserves its memory once, sets the weights.
+ *
+ * @throws PipelineError CheckpointInvalid listing every missing, foreign, misshaped or non-finite tensor
+ */
+export async function createPolicy(options: PolicyOptions): Promise<Policy> {
+  const { config } = options;
+  const maxBatch = options.maxBatch ?? 64;
+  const maxSequence = options.maxSequence ?? config.maxPositions;
+  const kind = options.kernels ?? (simdAvailable() && simdShape(config) ? 'simd' : 'reference');
+  if (kind === 'simd' && !simdShape(config))
+    throw new PipelineError(
+      'CheckpointInvalid',
+      'the SIMD kernels need hidden size, head_dim and mlp width in multiples of 4'
+    );
+  const slotBytes = 4 * slotFloats(config, maxSequence);
+  const slots = maxBatch + Math.min(maxBatch, Math.floor(SPARE_CACHE_BYTES / slotBytes));
+  const model = await createModel(config, { maxBatch, maxSequence, slots }, kind);
+  const policy = new EmbeddedPolicy(model, new BatchGenerator(model, { maxBatch, maxSequence, slots }), maxSequence);
+  policy.setWeights(options.tensors);
+  return policy;
+}
+
+function simdShape({ hiddenSize, headDim, intermediateSize }: Qwen3Config): boolean {
+  return [hiddenSize, headDim, intermediateSize].every((width) => width % 4 === 0);
+}
+
+class EmbeddedPolicy implements Policy {
+  readonly config: Qwen3Config;
+  readonly kernels: 'simd' | 'reference';
+  private step = 0;
+
+  constructor(
+    private readonly model: Model,
+    readonly generator: BatchGenerator,
+    readonly maxSequence: number
+  ) {
+    this.config = model.config;
+    this.kernels = model.kernels.kind;
+  }
+
+  logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[] {
+    this.checkTokens(rows);
+    const scored = rows.map(({ tokens, responseLength }) => ({
+      tokens,
+      targets: Array.from({ length: responseLength }, (_, i) => tokens.length - responseLength + i),
+    }));
+    const out = rows.map(({ responseLength }) => new Float32Array(responseLength));
+    scoreRows(this.model, scored, temperature, false, (row, target, logProb) => {
+      out[row]![target] = logProb;
+      return 0;
+    });
+    return out;
+  }
+
+  logits(tokens: readonly number[]): Float32Array {
+    this.checkTokens([{ tokens }]);
+    const { workspace, kernels } = this.model;
+    const { vocabSize } = this.config;
+    const { head } = workspace;
+    const pack = loadPack(this.model, [{ tokens, start: 0, end: tokens.length, queries: tokens.length }]);
+    forward(this.model, pack);
+    const out = new Float32Array(tokens.length * vocabSize);
+    const rows = tokens.map((_, row) => row);
+    for (let from = 0; from < rows.length; from += head.rows) {
+      const count = Math.min(head.rows, rows.length - from);
+      headForward(this.model, rows, from, count);
+      for (let i = 0; i < count; i += 1) {
+        const at = head.logits + i * head.ld;
+        out.set(kernels.heap.subarray(at, at + vocabSize), (from + i) * vocabSize);
+      }
+    }
+    return out;
+  }
+
+  computeGradients(rows: readonly PolicyRow[], loss: LossOptions, reference?: Policy): LossMetrics {
+    checkPolicyRows(rows);
+    this.checkTokens(rows);
+    const references = this.referenceLogProbs(rows, loss, reference);
+    const grpo = new GrpoLoss(rows, references, loss);
+    clearGradients(this.model);
+    scoreRows(this.model, grpo.scored, loss.temperature, true, (row, target, logProb, entropy) =>
+      grpo.visit(row, target, logProb, entropy)
+    );
+    const gradientNorm = sumGradients(this.model);
+    const totalTokens = rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
+    return { ...grpo.totals(), gradientNorm, trainedTokens: grpo.trainedTokens, totalTokens };
+  }
+
+  gradients(): NamedTensor[] {
+    return this.read(this.model.gradients[0]!);
+  }
+
+  trainStep(
+    rows: readonly PolicyRow[],
+    loss: LossOptions,
+    optimizer: OptimizerOptions,
+    reference?: Policy
+  ): LossMetrics {
+    const metrics = this.computeGradients(rows, loss, reference);
+    requireFinite(metrics.loss, metrics.gradientNorm);
+    // Nothing to learn from: without this, momentum and decay would still move the weights.
+    if (metrics.trainedTokens > 0) this.update(optimizer, metrics.gradientNorm);
+    return metrics;
+  }
+
+  supervisedStep(rows: readonly SupervisedRow[], optimizer: OptimizerOptions): { loss: number; gradientNorm: number } {
+    this.checkTokens(rows);
+    const scored = rows.map(({ tokens, weights }) => ({
+      tokens,
+      targets: tokens.flatMap((_, i) => (i > 0 && weights[i] ? [i] : [])),
+    }));
+    let loss = 0;
+    clearGradients(this.model);
+    scoreRows(this.model, scored, 1, true, (row, target, logProb) => {
+      const weight = rows[row]!.weights[scored[row]!.targets[target]!]!;
+      loss -= weight * logProb;
+      return -weight;
+    });
+    const gradientNorm = sumGradients(this.model);
+    requireFinite(loss, gradientNorm);
+    this.update(optimizer, gradientNorm);
+    return { loss, gradientNorm };
+  }
+
+  weights(): NamedTensor[] {
+    return this.read(this.model.parameters.start);
+  }
+
+  setWeights(tensors: readonly NamedTensor[]): void {
+    this.write(tensors, this.model.parameters.start, 'weights');
+    refreshWeights(this.model);
+    this.generator.flush();
+  }
+
+  optimizerState(): { step: number; first: NamedTensor[]; second: NamedTensor[] } {
+    const { firstMoments, secondMoments } = this.model;
+    return { step: this.step, first: this.read(firstMoments), second: this.read(secondMoments) };
+  }
+
+  setOptimizerState(state: { step: number; first: readonly NamedTensor[]; second: readonly NamedTensor[] }): void {
+    if (!Number.isSafeInteger(state.step) || state.step < 0)
+      throw new PipelineError('CheckpointInvalid', `optimizer step ${state.step} is not an integer ≥ 0`);
+    this.write(state.first, this.model.firstMoments, 'first moments');
+    this.write(state.second, this.model.secondMoments, 'second moments');
+    this.step = state.step;
+  }
+
+  flushCache(): void {
+    this.generator.flush();
+  }
+
+  private update(optimizer: OptimizerOptions, gradientNorm: number): void {
+    this.step += 1;
+    applyAdamw(this.model, optimizer, gradientNorm, this.step);
+    this.generator.flush();
+  }
+
+  private checkTokens(rows: readonly { tokens: readonly number[] }[]): void {
+    checkSequences(
+      this.model,
+      rows.map(({ tokens }) => tokens),
+      this.maxSequence
+    );
+  }
+
+  private referenceLogProbs(rows: readonly PolicyRow[], loss: LossOptions, reference?: Policy): ArrayLike<number>[] {
+    const missing = rows.filter((row) => row.refLogProbs === undefined);
+    if (missing.length === 0) return rows.map((row) => row.refLogProbs!);
+    if (reference === undefined && loss.klCoefficient !== 0)
+      throw new PipelineError(
+        'ConversionFailed',
+        `${missing.length} rows have no reference log-probs and no reference policy was given`
+      );
+    // Without a KL term the old log-probs stand in, so that the reported KL is that to the sampling policy.
+    const computed = reference?.logProbs(missing, loss.temperature) ?? missing.map((row) => row.oldLogProbs);
+    let next = 0;
+    return rows.map((row) => row.refLogProbs ?? computed[next++]!);
+  }
+
+  private read(start: Offset): NamedTensor[] {
+    const { kernels, parameters } = this.model;
+    return parameters.list.map(({ name, shape, length, offset }) => {
+      const at = start + offset - parameters.start;
+      return { name, shape, data: kernels.heap.slice(at, at + length) };
+    });
+  }
+
+  private write(tensors: readonly NamedTensor[], start: Offset, what: string): void {
+    const problems = tensorProblems(this.config, tensors);
+    if (problems.length > 0)
+      throw new PipelineError(
+        'CheckpointInvalid',
+        `${what} do not fit the model: ${problems.slice(0, 10).join('; ')}`,
+        {
+          problems: problems.slice(0, 50),
+        }
+      );
+    const { kernels, parameters } = this.model;
+    for (const { name, data } of tensors)
+      kernels.heap.set(data, start + parameters.byName.get(name)!.offset - parameters.start);
+  }
+}
+
+/** Every tensor that is missing, foreign, given twice, of another shape, or not finite. */
+export function tensorProblems(config: Qwen3Config, tensors: readonly NamedTensor[]): string[] {
+  const wanted = new Map(parameterShapes(config).map(({ name, shape }) => [name, shape]));
+  const problems: string[] = [];
+  for (const { name, shape, data } of tensors) {
+    const expected = wanted.get(name);
+    if (expected === undefined) problems.push(`${name} is foreign or given twice`);
+    else if (expected.join() !== shape.join())
+      problems.push(`${name} has shape [${shape.join(', ')}], expected [${expected.join(', ')}]`);
+    else if (!data.every(Number.isFinite)) problems.push(`${name} has values that are not finite`);
+    wanted.delete(name);
+  }
+  for (const name of wanted.keys()) problems.push(`${name} is missing`);
+  return problems;
+}
