@@ -3,6 +3,7 @@ import { aggregateChecker } from './files/aggregate.js';
 import { compareChecker } from './files/compare.js';
 import { convertChecker } from './files/convert.js';
 import { metricsChecker } from './files/metrics.js';
+import { rewardSummaryChecker } from './files/reward-summary.js';
 import { rewardChecker } from './files/reward.js';
 import type { Checker } from './types.js';
 
@@ -13,5 +14,6 @@ export const CHECKERS: readonly Checker[] = [
   aggregateChecker,
   compareChecker,
   convertChecker,
+  rewardSummaryChecker,
   prepareChecker,
 ];
