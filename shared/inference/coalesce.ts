@@ -1,3 +1,4 @@
+import { onAbort } from './on-abort.js';
 import type { ProtocolContext } from './protocol.js';
 import { RequestFailure, unusableReply } from './request-failure.js';
 import { decodeSglangReply, SGLANG_GENERATE, sglangBatchBody, sglangBody } from './sglang.js';
@@ -30,11 +31,10 @@ export class Coalescer {
   generate(request: GenerateRequest, signal?: AbortSignal): Promise<GenerateReply> {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const onAbort = (): void => finish(() => reject(signal?.reason as Error));
       const finish = (settle: () => void): void => {
         if (item.settled) return;
         item.settled = true;
-        signal?.removeEventListener('abort', onAbort);
+        forget();
         settle();
       };
       const item: Item = {
@@ -43,7 +43,7 @@ export class Coalescer {
         resolve: (reply) => finish(() => resolve(reply)),
         reject: (error) => finish(() => reject(error as Error)),
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
+      const forget = onAbort(signal, () => finish(() => reject(signal?.reason as Error)));
       this.queue.push(item);
       this.schedule();
     });

@@ -1,3 +1,5 @@
+import { onAbort } from './on-abort.js';
+
 /** Lets at most `limit` holders in at once, first come first served, at constant cost whatever waits. */
 export class Gate {
   private free: number;
@@ -27,15 +29,14 @@ export class Gate {
 
   private wait(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
-      const onAbort = (): void => {
+      const forget = onAbort(signal, () => {
         this.waiting.delete(enter);
         reject(signal?.reason as Error);
-      };
+      });
       const enter = (): void => {
-        signal?.removeEventListener('abort', onAbort);
+        forget();
         resolve();
       };
-      signal?.addEventListener('abort', onAbort, { once: true });
       this.waiting.add(enter);
     });
   }

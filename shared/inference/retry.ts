@@ -1,3 +1,4 @@
+import { onAbort } from './on-abort.js';
 import { RequestFailure } from './request-failure.js';
 import type { RetryOptions } from './types.js';
 
@@ -53,15 +54,14 @@ export function delay(milliseconds: number, signal?: AbortSignal): Promise<void>
       reject(signal.reason as Error);
       return;
     }
-    const onAbort = (): void => {
+    const forget = onAbort(signal, () => {
       clearTimeout(timer);
       reject(signal?.reason as Error);
-    };
+    });
     const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort);
+      forget();
       resolve();
     }, milliseconds);
-    signal?.addEventListener('abort', onAbort, { once: true });
   });
 }
 

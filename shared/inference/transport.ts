@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
+import { onAbort } from './on-abort.js';
 import { printable } from './printable.js';
 import { parseRetryAfter } from './retry.js';
 import { RequestFailure, statusFailure, unusableReply } from './request-failure.js';
@@ -129,6 +130,7 @@ interface Outcome {
 class Exchange implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined;
   private readonly timer: NodeJS.Timeout;
+  private readonly forgetSignal: () => void;
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   private chunks: Buffer[] = [];
@@ -138,11 +140,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   constructor(
     private readonly where: string,
     private readonly options: TransportOptions,
-    private readonly signal: AbortSignal | undefined,
+    signal: AbortSignal | undefined,
     private readonly outcome: Outcome
   ) {
     this.timer = setTimeout(this.onTimeout, options.timeoutMs);
-    signal?.addEventListener('abort', this.onAbort, { once: true });
+    this.forgetSignal = onAbort(signal, () => this.fail(signal?.reason));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -190,10 +192,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     );
   };
 
-  private readonly onAbort = (): void => {
-    this.fail(this.signal?.reason);
-  };
-
   private finish(): void {
     if (this.settled) return;
     const text = Buffer.concat(this.chunks).toString('utf8');
@@ -224,7 +222,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   private settle(): void {
     this.settled = true;
     clearTimeout(this.timer);
-    this.signal?.removeEventListener('abort', this.onAbort);
+    this.forgetSignal();
     this.outcome.done(this);
     this.chunks = [];
   }
