@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { JsonScanner, type JsonElement } from './json-scanner.js';
-import { JsonDecodeError, placeOf, pyJsonLoads } from './python/json-loads.js';
+import { JsonFault, JsonScanner, type JsonElement } from './json-scanner.js';
+import { JsonDecodeError, pyJsonLoads } from './python/json-loads.js';
 import { PythonError, type PyValue } from './python/value.js';
 import {
   checkTextHead,
@@ -22,67 +22,80 @@ const PIECE_BYTES = 256 * 1024;
  * @throws PipelineError DataInvalid naming line and column: BOM, trailing comma, torn file, anything that is not JSON
  */
 export async function* readJsonRows(path: string, options: ReadOptions = {}): AsyncGenerator<SourceRow[]> {
-  if ((await shapeOf(path, options)) === 'one row') {
-    yield [{ row: 1, line: 1, value: await readWhole(path) }];
-    return;
-  }
-  const scanner = new JsonScanner(path, 'all');
-  let row = 0;
-  for await (const piece of pieces(path, options)) {
-    const rows: SourceRow[] = [];
-    for (const element of scanner.push(piece)) {
-      if (element.kind === 'value') rows.push(rowOf(path, element, (row += 1)));
+  try {
+    if ((await shapeOf(path, options)) === 'one row') {
+      yield [{ row: 1, line: 1, value: await readWhole(path) }];
+      return;
     }
-    if (rows.length > 0) yield rows;
+    const scanner = new JsonScanner('all');
+    let row = 0;
+    for await (const piece of pieces(path, options)) {
+      const rows: SourceRow[] = [];
+      for (const element of scanner.push(piece)) {
+        if (element.kind === 'value') rows.push(rowOf(element, (row += 1)));
+      }
+      if (rows.length > 0) yield rows;
+    }
+    scanner.finishInput();
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    const { line, column } = await placeInFile(path, error.offset);
+    throw dataInvalid(path, `line ${line} column ${column}: ${error.problem}`, error.cure, error);
   }
-  scanner.finishInput();
 }
 
-function rowOf(path: string, element: JsonElement, row: number): SourceRow {
-  const { line, column, bytes } = element;
+function rowOf({ line, offset, bytes, size }: JsonElement, row: number): SourceRow {
   if (bytes === undefined) {
-    return {
-      row,
-      line,
-      malformed: 'too large',
-      detail: `${element.size} bytes, at most ${MAX_ROW_BYTES} are possible`,
-    };
-  }
-  const text = decodeUtf8(bytes);
-  if (text === undefined) {
-    throw dataInvalid(
-      path,
-      `row ${row}, which starts at line ${line} column ${column}, is not UTF-8`,
-      'Convert the file to UTF-8'
-    );
+    return { row, line, malformed: 'too large', detail: `${size} bytes, at most ${MAX_ROW_BYTES} are possible` };
   }
   try {
-    return { row, line, value: pyJsonLoads(text) };
+    return { row, line, value: parse(bytes, offset) };
   } catch (error) {
-    if (error instanceof JsonDecodeError) throw explain(path, text, error, element);
     if (error instanceof PythonError) return { row, line, malformed: 'not JSON', detail: error.message };
     throw error;
   }
 }
 
-/** Places a parser's error in the file and names the usual causes. */
-function explain(path: string, text: string, error: JsonDecodeError, start: { line: number; column: number }): Error {
-  const absolute = (offset: number): string => {
-    const { line, column } = placeOf(text, offset);
-    return `line ${start.line + line - 1} column ${line === 1 ? start.column + column - 1 : column}`;
-  };
+/** @throws JsonFault for text that is not UTF-8 or not JSON; PythonError for what only CPython's limits forbid */
+function parse(bytes: Buffer, offset: number): PyValue {
+  const text = decodeUtf8(bytes);
+  if (text === undefined)
+    throw new JsonFault(offset, 'the value that starts here is not UTF-8', 'Convert the file to UTF-8');
+  try {
+    return pyJsonLoads(text);
+  } catch (error) {
+    throw error instanceof JsonDecodeError ? faultOf(text, error, offset) : error;
+  }
+}
+
+/** A parser's error at its place in the file, with the usual causes named. */
+function faultOf(text: string, error: JsonDecodeError, offset: number): JsonFault {
   const before = text.slice(0, error.offset).trimEnd();
   const found = text.charAt(error.offset);
+  const place = (at: number): number => offset + Buffer.byteLength(text.slice(0, at));
   if (before.endsWith(',') && (found === ']' || found === '}')) {
-    return dataInvalid(
-      path,
-      `${absolute(before.length - 1)}: trailing comma before the closing ${found}`,
-      'Remove that comma',
-      error
-    );
+    return new JsonFault(place(before.length - 1), `trailing comma before the closing ${found}`, 'Remove that comma');
   }
   const cure = found === "'" ? 'JSON strings stand in double quotes' : 'Correct the file there';
-  return dataInvalid(path, `${absolute(error.offset)}: ${error.reason}`, cure, error);
+  return new JsonFault(place(error.offset), error.reason, cure);
+}
+
+/** Line and column (in characters) of a byte: looked up only for an error, by reading the file again up to it. */
+async function placeInFile(path: string, offset: number): Promise<{ line: number; column: number }> {
+  let line = 1;
+  let column = 1;
+  if (offset === 0) return { line, column };
+  for await (const piece of createReadStream(path, { highWaterMark: PIECE_BYTES, end: offset - 1 })) {
+    for (const byte of piece as Buffer) {
+      if (byte === 0x0a) {
+        line += 1;
+        column = 1;
+      } else if (byte < 0x80 || byte >= 0xc0) {
+        column += 1;
+      }
+    }
+  }
+  return { line, column };
 }
 
 /**
@@ -90,7 +103,7 @@ function explain(path: string, text: string, error: JsonDecodeError, start: { li
  * read; an array is not.
  */
 async function shapeOf(path: string, options: ReadOptions): Promise<'rows' | 'one row'> {
-  const scanner = new JsonScanner(path, 'keys');
+  const scanner = new JsonScanner('keys');
   const keys = new Set<string>();
   let onlyObjects = true;
   for await (const piece of pieces(path, { ...options, onBytes: () => undefined })) {
@@ -98,7 +111,7 @@ async function shapeOf(path: string, options: ReadOptions): Promise<'rows' | 'on
     if (scanner.top === '[') return 'rows';
     for (const element of elements) {
       if (element.kind === 'value') onlyObjects &&= element.first === 0x7b;
-      else checkKey(path, keys, element);
+      else checkKey(keys, element);
     }
   }
   scanner.finishInput();
@@ -106,15 +119,10 @@ async function shapeOf(path: string, options: ReadOptions): Promise<'rows' | 'on
 }
 
 /** A repeated key would silently lose a row. */
-function checkKey(path: string, keys: Set<string>, element: JsonElement): void {
+function checkKey(keys: Set<string>, element: JsonElement): void {
   const key = element.bytes?.toString('utf8') ?? '';
-  if (keys.has(key)) {
-    throw dataInvalid(
-      path,
-      `line ${element.line} column ${element.column}: the key ${key.slice(0, 100)} is there twice`,
-      'Keep one of them'
-    );
-  }
+  if (keys.has(key))
+    throw new JsonFault(element.offset, `the key ${key.slice(0, 100)} is there twice`, 'Keep one of them');
   keys.add(key);
 }
 
@@ -129,21 +137,12 @@ async function readWhole(path: string): Promise<PyValue> {
         'Give an array of rows, or JSON Lines'
       );
     }
-    const text = decodeUtf8(await handle.readFile());
-    if (text === undefined) throw dataInvalid(path, 'the file is not UTF-8', 'Convert it to UTF-8');
-    return parseWhole(path, text);
-  } finally {
-    await handle.close();
-  }
-}
-
-function parseWhole(path: string, text: string): PyValue {
-  try {
-    return pyJsonLoads(text);
+    return parse(await handle.readFile(), 0);
   } catch (error) {
-    if (error instanceof JsonDecodeError) throw explain(path, text, error, { line: 1, column: 1 });
     if (error instanceof PythonError) throw dataInvalid(path, error.message, 'Correct the file', error);
     throw error;
+  } finally {
+    await handle.close();
   }
 }
 

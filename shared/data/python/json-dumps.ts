@@ -34,6 +34,8 @@ function dumpFloat(value: number): string {
 }
 
 function dumpString(text: string): string {
+  // JSON.stringify writes the same escapes, but also escapes lone surrogates.
+  if (text.isWellFormed()) return JSON.stringify(text);
   const escaped = text.replace(ESCAPED, (character) => {
     return SHORT_ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
   });
