@@ -1,0 +1,117 @@
+import { pyStrip } from '../data/python/value.js';
+import { prepareContext } from '../memory/chunking.js';
+import { runTrajectory } from '../memory/recurrent-loop.js';
+import type { GenerateTurn, PreparedContext } from '../memory/types.js';
+import { inferOnce } from './base-mode.js';
+import type { EvaluationItem } from './dataset.js';
+import type { Inferred, SamplePlace } from './sample-record.js';
+import type { EvaluationSettings } from './settings.js';
+import type { EvaluateOptions } from './types.js';
+
+/** A sample's result, or why there is none. */
+export interface InferOutcome {
+  inferred?: Inferred;
+  error?: unknown;
+  context: Pick<Inferred, 'contextTruncated' | 'contextTokens'>;
+}
+
+/** Asks the model about one sample. Never rejects. */
+export type Infer = (item: EvaluationItem, place: SamplePlace) => Promise<InferOutcome>;
+
+/** The sampling key's place for a turn makes equal draws for equal samples, whatever runs beside them. */
+export function turnGenerator(
+  options: EvaluateOptions,
+  settings: EvaluationSettings,
+  place: SamplePlace,
+  signal: AbortSignal
+): GenerateTurn {
+  return async (turn) => {
+    const reply = await options.client.generate(
+      {
+        promptIds: turn.promptIds,
+        messages: turn.messages,
+        maxNewTokens: turn.maxNewTokens,
+        temperature: options.temperature,
+        topP: options.topP,
+        stopTokenIds: options.tokenizer.eosTokenIds,
+        wantLogProbs: false,
+        samplingKey: [settings.seed, settings.datasetNumber, place.item, place.sample, turn.turnIndex],
+        ...(options.enableThinking === null ? {} : { enableThinking: options.enableThinking }),
+      },
+      { signal }
+    );
+    return {
+      outputIds: reply.outputIds,
+      logProbs: reply.logProbs,
+      finish: reply.finish,
+      // Token protocols are decoded here, with the tokenizer the evaluation names.
+      ...(reply.outputIds === null ? { text: reply.text ?? '' } : {}),
+    };
+  };
+}
+
+export function inferenceFor(options: EvaluateOptions, settings: EvaluationSettings, signal: AbortSignal): Infer {
+  const infer = settings.mode === 'base' ? inferOnce : new Recurrent(options, settings, signal).infer;
+  return async (item, place) => {
+    try {
+      return await infer(item, place, options, settings, signal);
+    } catch (error) {
+      return { error, context: { contextTruncated: false, contextTokens: 0 } };
+    }
+  };
+}
+
+/** The recurrent loop of training, with the evaluation's prompt variant. */
+class Recurrent {
+  /** Contexts of the latest items, shared by the samples of an item. */
+  private readonly contexts = new Map<number, Promise<PreparedContext>>();
+
+  constructor(
+    private readonly options: EvaluateOptions,
+    private readonly settings: EvaluationSettings,
+    private readonly signal: AbortSignal
+  ) {}
+
+  readonly infer = async (item: EvaluationItem, place: SamplePlace): Promise<InferOutcome> => {
+    const { options, settings, signal } = this;
+    const context = await this.context(item, place);
+    const result = await runTrajectory(
+      {
+        question: item.question,
+        context,
+        limits: options.limits,
+        flavour: settings.flavour,
+        evaluation: true,
+        enableThinking: options.enableThinking,
+      },
+      { tokenizer: options.tokenizer, signal, generate: turnGenerator(options, settings, place, signal) }
+    );
+    const facts = { contextTruncated: context.truncated, contextTokens: context.totalTokens };
+    if (result.status === 'aborted' || result.status === 'failed')
+      return { error: result.error ?? new Error(`the trajectory ended as ${result.status}`), context: facts };
+    const inferred: Inferred = {
+      ...facts,
+      response: result.finalOutput,
+      numChunks: result.numChunks,
+      memoryTokenLengths: result.memoryTokenLengths,
+      memories: result.memories,
+      tokensRead: context.tokensRead,
+    };
+    return { inferred, context: facts };
+  };
+
+  private context(item: EvaluationItem, { item: number, samplesPerItem }: SamplePlace): Promise<PreparedContext> {
+    const prepare = (): Promise<PreparedContext> =>
+      prepareContext(this.options.tokenizer, pyStrip(item.context), this.options.limits, this.signal);
+    if (samplesPerItem === 1) return prepare();
+    const known = this.contexts.get(number);
+    if (known) return known;
+    const prepared = prepare();
+    this.contexts.set(number, prepared);
+    // A failed preparation is tried again by the next sample, not remembered.
+    prepared.catch(() => this.contexts.delete(number));
+    const [oldest] = this.contexts.keys();
+    if (this.contexts.size > (this.options.concurrency ?? 16) && oldest !== undefined) this.contexts.delete(oldest);
+    return prepared;
+  }
+}

@@ -1,0 +1,77 @@
+import { hashJson } from '../contracts/canonical-json.js';
+import type { ServerFacts } from '../inference/types.js';
+import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
+import type { EvaluationData } from './dataset.js';
+import type { EvaluateOptions, ServerRecord } from './types.js';
+
+/** The evaluation with every default filled in, as far as it decides results. */
+export interface EvaluationSettings {
+  mode: 'recurrent' | 'base';
+  flavour: 'relax' | 'vime';
+  samplesPerItem: number;
+  seed: number;
+  datasetNumber: number;
+  items: number;
+  /** Context length of the server, tokens. */
+  contextLength: number;
+  maxInputTokens: number;
+  server: ServerRecord;
+  /** SHA-256 over all of it, the data and the weights' identity. */
+  sha256: string;
+}
+
+/** Used where neither the caller nor the server says a context length: the recipe's default. */
+const DEFAULT_CONTEXT = 8192;
+
+export function evaluationSettings(
+  options: EvaluateOptions,
+  data: EvaluationData,
+  facts: ServerFacts
+): EvaluationSettings {
+  const contextLength = facts.contextLength ?? options.serverContext ?? DEFAULT_CONTEXT;
+  const settings = {
+    mode: options.mode ?? 'recurrent',
+    flavour: options.flavour ?? 'relax',
+    samplesPerItem: options.samplesPerItem ?? 1,
+    seed: options.seed ?? 0,
+    datasetNumber: options.datasetNumber ?? 0,
+    items: data.items,
+    contextLength,
+    maxInputTokens: options.maxInputTokens ?? contextLength - options.limits.finalTokens,
+    server: serverRecord(facts),
+  };
+  return { ...settings, sha256: settingsHash(options, data, settings) };
+}
+
+function serverRecord(facts: ServerFacts): ServerRecord {
+  return {
+    protocol: facts.protocol,
+    context_length: facts.contextLength,
+    weights_version: facts.weightsVersion,
+    engine_version: facts.engineVersion,
+    sampling_defaults: facts.samplingDefaults,
+    seeding: facts.seeding,
+  };
+}
+
+function settingsHash(
+  options: EvaluateOptions,
+  data: EvaluationData,
+  settings: Omit<EvaluationSettings, 'sha256'>
+): string {
+  const { chunkTokens, memoryTokens, finalTokens, maxChunks } = options.limits;
+  return hashJson({
+    ...settings,
+    schema: EVALUATOR_SCHEMA_VERSION,
+    data: data.sha256,
+    dataName: options.dataName,
+    model: options.modelName,
+    weights: options.weightsIdentity ?? null,
+    tokenizer: options.tokenizer.sha256,
+    tokenizerName: options.tokenizerName,
+    limits: { chunkTokens, memoryTokens, finalTokens, maxChunks },
+    enableThinking: options.enableThinking,
+    temperature: options.temperature,
+    topP: options.topP,
+  });
+}
