@@ -27,12 +27,15 @@ export type Aggregate = Pick<
   | 'boxed_em_pct'
 >;
 
+/** What of a sample is aggregated. */
+export type ScoredSample = Pick<EvaluationSample, ScoreField> & { error?: string | undefined };
+
 /**
  * Means over all samples: a sample with an error counts as zero in the full total.
  *
  * The sum is a plain one from left to right (not exactly rounded), so the samples must come in the order of the data set.
  */
-export function aggregate(samples: readonly EvaluationSample[]): Aggregate {
+export function aggregate(samples: readonly ScoredSample[]): Aggregate {
   return aggregateRecords(
     samples.map((sample) => ({
       failed: sample.error !== undefined && sample.error !== '',

@@ -1,0 +1,127 @@
+import type { PyValue } from '../data/python/value.js';
+import { pyRepr } from '../data/python/text.js';
+import { aggregate } from './aggregate.js';
+import { summaryValues, validateCompatibleSummaries, type Incompatibility } from './compare.js';
+import { capitalized, listWords, namedDatasets, type NamedDataset } from './judge-words.js';
+import type { DatasetEvaluation, JudgeInput, ModelEvaluations } from './verdict-types.js';
+
+/** Name of the frozen base in verdicts. */
+export const BASE = 'base';
+
+/** One model of a verdict. */
+export interface NamedModel {
+  name: string;
+  evaluations: ModelEvaluations;
+}
+
+/** The base and all arms, in the order they are reported. */
+export function namedModels(input: JudgeInput): NamedModel[] {
+  return [{ name: BASE, evaluations: input.base }, ...input.arms];
+}
+
+/** Every reason why the models cannot be compared, in plain words; empty = they can. */
+export function reasonsAgainst(input: JudgeInput): string[] {
+  const models = namedModels(input);
+  const reasons: string[] = [];
+  if (input.arms.length < 2) {
+    reasons.push(`The rule compares two trained arms, and there ${input.arms.length === 1 ? 'is one' : 'is none'}.`);
+  }
+  if (new Set(models.map((model) => model.name)).size < models.length) {
+    reasons.push('Two models have the same name.');
+  }
+  if (input.lengths.length === 0) reasons.push('No evaluation length was chosen.');
+  for (const dataset of namedDatasets(input)) reasons.push(...datasetReasons(dataset, models));
+  return reasons;
+}
+
+function datasetReasons(dataset: NamedDataset, models: readonly NamedModel[]): string[] {
+  const where = capitalized(dataset.name);
+  const reasons: string[] = [];
+  const present: { name: string; evaluation: DatasetEvaluation }[] = [];
+  for (const { name, evaluations } of models) {
+    const evaluation = evaluations[dataset.dataset];
+    if (evaluation === undefined) reasons.push(`${where}: ${name} was not evaluated.`);
+    else present.push({ name, evaluation });
+  }
+  const summaries = present.map(({ evaluation }) => summaryValues(evaluation.summary));
+  const names = present.map(({ name }) => name);
+  if (present.length >= 2) {
+    const found = validateCompatibleSummaries(summaries);
+    reasons.push(...found.map((reason) => `${where}: ${inWords(reason, names)}.`));
+  }
+  for (const { name, evaluation } of present) {
+    const fault = sampleFault(evaluation);
+    if (fault !== null) reasons.push(`${where}: ${fault.replace('MODEL', name)}.`);
+  }
+  const [first, ...others] = present;
+  for (const other of others) {
+    if (first !== undefined && !sameSamples(first.evaluation, other.evaluation)) {
+      reasons.push(
+        `${where}: ${first.name} and ${other.name} were not evaluated on the same samples in the same order.`
+      );
+    }
+  }
+  return reasons;
+}
+
+function inWords(reason: Incompatibility, names: readonly string[]): string {
+  const model = reason.summary === undefined ? '' : (names[reason.summary] ?? '');
+  switch (reason.kind) {
+    case 'mismatch': {
+      const values = (reason.values ?? []).map((value, at) => `${shown(value)} (${names[at] ?? '?'})`);
+      return `the models were not evaluated alike: ${reason.field ?? ''} is ${listWords(values)}`;
+    }
+    case 'incomplete':
+      return `the evaluation of ${model} is not complete (${countsOf(reason)})`;
+    case 'missing_completeness_field':
+      return `the summary of ${model} does not say ${reason.field ?? ''}`;
+    case 'missing_compatibility_field':
+      return `not every summary says ${reason.field ?? ''}`;
+    case 'too_few':
+    case 'other':
+      return `the summary of ${model === '' ? 'a model' : model} cannot be read: ${reason.error.message}`;
+  }
+}
+
+/** `total=128, successful=126, errors=2` out of the reference's message. */
+function countsOf(reason: Incompatibility): string {
+  return reason.error.message.replace(/^[^:]*: /, '').replace(/\.$/, '');
+}
+
+/** A value of a summary, short enough for a sentence. */
+function shown(value: PyValue): string {
+  const text = typeof value === 'string' ? value : value === null ? 'not set' : pyRepr(value);
+  return text.length <= 60 ? text : `${text.slice(0, 12)}…`;
+}
+
+/** A summary must be what its samples give: the verdict rests on the samples. */
+function sampleFault(evaluation: DatasetEvaluation): string | null {
+  const { summary, samples } = evaluation;
+  if (samples.length !== summary.total) {
+    return `the summary of MODEL counts ${summary.total} samples, and there are ${samples.length}`;
+  }
+  const recomputed = aggregate(samples);
+  const differing = Object.entries(recomputed).filter(([field, value]) => {
+    return value !== summary[field as keyof typeof recomputed];
+  });
+  if (differing.length === 0) return null;
+  return `the samples of MODEL do not give the ${listWords(differing.map(([field]) => field))} of its summary`;
+}
+
+function sameSamples(first: DatasetEvaluation, second: DatasetEvaluation): boolean {
+  return (
+    first.samples.length === second.samples.length &&
+    first.samples.every((sample, at) => sample._id === second.samples[at]?._id)
+  );
+}
+
+/** True when two evaluations of one data set may be set against each other. */
+export function comparable(first: DatasetEvaluation, second: DatasetEvaluation): boolean {
+  const summaries = [summaryValues(first.summary), summaryValues(second.summary)];
+  return (
+    validateCompatibleSummaries(summaries).length === 0 &&
+    sampleFault(first) === null &&
+    sampleFault(second) === null &&
+    sameSamples(first, second)
+  );
+}

@@ -1,0 +1,2 @@
+export { judge } from './judge.js';
+export type * from './verdict-types.js';
