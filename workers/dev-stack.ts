@@ -1,0 +1,223 @@
+import { join, resolve } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { LOCAL_TAG } from '../shared/contracts/queues.js';
+import { EXIT, UserError } from '../shared/contracts/user-error.js';
+import { entryPath } from '../shared/runtime/entry.js';
+import { withFileLock } from '../shared/temporal-binary/file-lock.js';
+import { findBinary } from '../shared/temporal-binary/find-binary.js';
+import { startGuarded } from './guarded-process.js';
+import { isPortFree, nextFreePort } from './ports.js';
+import {
+  isOwnerAlive,
+  readStackState,
+  removeStackState,
+  stackFolder,
+  writeStackState,
+  type StackState,
+} from './stack-state.js';
+import { Supervisor } from './supervisor.js';
+import {
+  isLoopback,
+  isReachable,
+  localTarget,
+  portOf,
+  targetEnvironment,
+  temporalTarget,
+  unreachable,
+  type TemporalTarget,
+} from './temporal-target.js';
+import { startDevServer } from './temporal-server.js';
+
+export interface DevStackOptions {
+  /** Folder of all runs; the stack's own files are in its `.temporal`. */
+  runsRoot: string;
+  env?: NodeJS.ProcessEnv;
+  /** One sentence for people about what happens. */
+  notice: (text: string) => void;
+  /** Roles of the worker process. Default: all. */
+  roles?: readonly string[];
+  uiPort?: number;
+}
+
+/** A running development stack. */
+export interface DevStack {
+  target: TemporalTarget;
+  /** Address of the Web UI, when it is known. */
+  uiUrl?: string;
+  /** This process started a server, and stops it. */
+  ownsServer: boolean;
+  /** Rejects when the stack cannot be kept running. */
+  failed: Promise<never>;
+  /** Stops the worker, then the server. Nothing is left running. */
+  stop(): Promise<void>;
+}
+
+interface Server {
+  target: TemporalTarget;
+  uiUrl?: string;
+  supervisor?: Supervisor;
+}
+
+/** A worker gets this long to give its activities back to the server. Unit: milliseconds. */
+const WORKER_GRACE_MS = 20_000;
+const SERVER_GRACE_MS = 5_000;
+
+/** A server whose owner was killed ends by itself within this time. Unit: milliseconds. */
+const ORPHAN_LIMIT_MS = 15_000;
+
+/** Longer than a start may take, a download of Temporal apart. Unit: milliseconds. */
+const START_LOCK_LIMIT_MS = 120_000;
+
+/** The stack another process of this folder runs, or undefined. */
+export async function runningStack(runsRoot: string): Promise<StackState | undefined> {
+  const state = await readStackState(resolve(runsRoot));
+  if (state === undefined || !isOwnerAlive(state)) return undefined;
+  return (await isReachable(localTarget(state.address, state.namespace))) ? state : undefined;
+}
+
+/**
+ * Starts what a run on one machine needs: a Temporal server if none answers at the configured address, and one worker process
+ * for every role with the tag `local`, started again when it dies.
+ *
+ * @throws UserError when another stack runs for this folder, or the server cannot be started
+ */
+export async function startDevStack(options: DevStackOptions): Promise<DevStack> {
+  const runsRoot = resolve(options.runsRoot);
+  // Two that start at once must not open one database with two servers.
+  return await withFileLock(join(stackFolder(runsRoot), 'starting.lock'), START_LOCK_LIMIT_MS, async () => {
+    const other = await runningStack(runsRoot);
+    if (other === undefined) return await startFresh(runsRoot, options);
+    throw new UserError(`a development stack for ${runsRoot} runs already (process ${other.pid}, ${other.address})`, {
+      cure: `Use it: export TEMPORAL_ADDRESS=${other.address}. Or stop it with Ctrl-C where it runs, or \`kill ${other.pid}\`.`,
+      exitCode: EXIT.usage,
+    });
+  });
+}
+
+async function startFresh(runsRoot: string, options: DevStackOptions): Promise<DevStack> {
+  await waitForOrphan(runsRoot, options.notice);
+  const server = await provideServer(runsRoot, options);
+  const worker = workerSupervisor(runsRoot, server, options);
+  const stop = async (): Promise<void> => {
+    await worker.stop(WORKER_GRACE_MS);
+    await server.supervisor?.stop(SERVER_GRACE_MS);
+    await removeStackState(runsRoot);
+  };
+  try {
+    await writeStackState(runsRoot, stateOf(server));
+    await worker.begin();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const failures = [worker.failed, ...(server.supervisor === undefined ? [] : [server.supervisor.failed])];
+  const failed = Promise.race(failures);
+  failed.catch(() => undefined);
+  return {
+    target: server.target,
+    ...(server.uiUrl === undefined ? {} : { uiUrl: server.uiUrl }),
+    ownsServer: server.supervisor !== undefined,
+    failed,
+    stop,
+  };
+}
+
+function stateOf(server: Server): StackState {
+  return {
+    pid: process.pid,
+    address: server.target.address,
+    namespace: server.target.namespace,
+    ...(server.uiUrl === undefined ? {} : { uiUrl: server.uiUrl }),
+    startedAt: new Date().toISOString(),
+  };
+}
+
+/** The server of a stack whose owner was killed is about to end: not to be used, and its port not to be fought over. */
+async function waitForOrphan(runsRoot: string, notice: (text: string) => void): Promise<void> {
+  const state = await readStackState(runsRoot);
+  if (state === undefined) return;
+  const target = localTarget(state.address, state.namespace);
+  const deadline = Date.now() + ORPHAN_LIMIT_MS;
+  for (let waited = false; Date.now() < deadline && (await isReachable(target)); waited = true) {
+    if (!waited) notice(`waiting for the server of an interrupted stack (process ${state.pid}) to end`);
+    await pause(300);
+  }
+  await removeStackState(runsRoot);
+}
+
+async function provideServer(runsRoot: string, options: DevStackOptions): Promise<Server> {
+  const env = options.env ?? process.env;
+  const configured = temporalTarget(env);
+  if (await isReachable(configured)) {
+    options.notice(`using the Temporal server at ${configured.address}`);
+    return { target: configured };
+  }
+  if (!isLoopback(configured.address)) throw unreachable(configured, new Error('it is on another machine'));
+  const port = await serverPort(configured, options.notice);
+  return await ownServer(runsRoot, port, configured.namespace, options);
+}
+
+async function serverPort(configured: TemporalTarget, notice: (text: string) => void): Promise<number> {
+  const wanted = portOf(configured.address);
+  if (await isPortFree(wanted)) return wanted;
+  if (configured.explicit) {
+    throw new UserError(`port ${wanted} is in use by a program that is not a Temporal server`, {
+      cure: `Stop that program (\`lsof -i :${wanted}\` names it), or set TEMPORAL_ADDRESS=127.0.0.1:PORT to another port.`,
+    });
+  }
+  const port = await nextFreePort(wanted + 1);
+  notice(`port ${wanted} is in use by another program: the server takes ${port}`);
+  notice(`for other commands: export TEMPORAL_ADDRESS=127.0.0.1:${port}`);
+  return port;
+}
+
+async function ownServer(runsRoot: string, port: number, namespace: string, options: DevStackOptions): Promise<Server> {
+  const env = options.env ?? process.env;
+  const binary = await findBinary(undefined, { env, notice: options.notice });
+  const uiPort = await nextFreePort(options.uiPort ?? port + 1000);
+  const folder = stackFolder(runsRoot);
+  let uiUrl: string | undefined;
+  const start = async () => {
+    const server = await startDevServer({
+      binary: binary.path,
+      port,
+      uiPort,
+      namespace,
+      env,
+      dbFile: join(folder, 'temporal.db'),
+      logFile: join(folder, 'server.log'),
+    });
+    uiUrl = server.uiUrl;
+    return server.process;
+  };
+  const supervisor = new Supervisor({
+    name: 'the Temporal server',
+    start,
+    fatalCodes: [],
+    onEnd: restartNotice(options),
+  });
+  await supervisor.begin();
+  const target = localTarget(`127.0.0.1:${port}`, namespace);
+  options.notice(`Temporal ${binary.version} at ${target.address}, Web UI ${uiUrl ?? ''}`);
+  return { target, supervisor, ...(uiUrl === undefined ? {} : { uiUrl }) };
+}
+
+function workerSupervisor(runsRoot: string, server: Server, options: DevStackOptions): Supervisor {
+  const roles = (options.roles ?? ['all']).flatMap((role) => ['--role', role]);
+  const args = [entryPath('cli/main.js'), 'worker', ...roles, '--tag', LOCAL_TAG];
+  const env = options.env ?? process.env;
+  // A server of somebody else may want the TLS and API key settings that are there.
+  const childEnv = server.supervisor === undefined ? env : targetEnvironment(server.target, env);
+  const logFile = join(stackFolder(runsRoot), 'worker.log');
+  return new Supervisor({
+    name: 'the worker',
+    start: async () => startGuarded(process.execPath, args, { env: childEnv, logFile }),
+    fatalCodes: [EXIT.usage],
+    onEnd: restartNotice(options),
+  });
+}
+
+function restartNotice(options: DevStackOptions): (event: { name: string; code: number; restartInMs: number }) => void {
+  return ({ name, code, restartInMs }) =>
+    options.notice(`${name} ended with code ${code}; started again in ${restartInMs / 1000} s`);
+}
