@@ -21,7 +21,7 @@ export interface PreparedContext {
 /** One independent request of a trajectory. */
 export interface TurnRequest {
   /** Ids of the whole rendered prompt. */
-  promptIds: number[];
+  promptIds: readonly number[];
   /** Most new tokens: the memory cap or the final cap. */
   maxNewTokens: number;
   /** 0 for the first chunk; the final turn has the number of chunks. */
@@ -32,7 +32,8 @@ export interface TurnRequest {
 }
 
 export interface TurnResponse {
-  outputIds: number[];
+  /** Ids of the reply; null = the server told only its text, which is enough for an evaluation and for nothing else. */
+  outputIds: number[] | null;
   /** One per output id, natural logarithm; null = the server gave none (evaluation only). */
   logProbs: number[] | null;
   finish: 'stop' | 'length' | 'abort';
@@ -62,12 +63,17 @@ export interface TrajectoryDeps {
   signal?: AbortSignal;
 }
 
-/** One pass over a context. `turns` is empty unless the status is `completed` or `truncated`. */
+/**
+ * One pass over a context. `turns` is empty unless the status is `completed` or `truncated` (and, in an evaluation through
+ * a server that tells no token ids, also then).
+ */
 export interface RecurrentResult {
   status: TrajectoryStatus;
   turns: Turn[];
-  /** Text of the final turn. */
+  /** Text of the final turn, stop texts removed, trimmed. */
   finalOutput: string;
+  /** Text of the final turn as it came. */
+  finalResponse: string;
   numChunks: number;
   contextTruncated: boolean;
   anyTurnTruncated: boolean;

@@ -26,12 +26,18 @@ export interface Tokenizer {
   readonly directory: string;
   /** SHA-256 (hex) of `tokenizer.json`. */
   readonly sha256: string;
+  /** Hash over all tokenizer files of the folder: equal keys, equal behaviour. */
+  readonly contentKey: string;
   /** Highest token id plus 1. */
   readonly vocabSize: number;
   /** Ids that end a reply: the tokenizer's `eos_token` and those of `generation_config.json`, ascending. */
   readonly eosTokenIds: readonly number[];
-  /** Token ids of a text; nothing is put in front or behind. Special-token text becomes special ids. */
-  encode(text: string): number[];
+  /**
+   * Token ids of a text; nothing is put in front or behind. Special-token text becomes special ids.
+   *
+   * @param limit most ids: the same as `encode(text).slice(0, limit)`, without looking at the rest. Default: all
+   */
+  encode(text: string, limit?: number): number[];
   /**
    * Text of token ids; `[]` gives "".
    *
