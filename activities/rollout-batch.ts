@@ -12,8 +12,8 @@ import type { Tokenizer } from '../shared/tokenizer/types.js';
 /** Times a trajectory that ended in an error of its own (no response token, over a cap) is sampled anew before the step fails. */
 const RESAMPLES = 3;
 
-/** Keeps a resampled trajectory's random numbers apart from every first try: samples of a prompt are far fewer. */
-const RESAMPLE_STRIDE = 65_536;
+/** Keeps a resampled trajectory's random numbers apart from every first try: the recipe allows fewer samples of a prompt. */
+const RESAMPLE_STRIDE = 4_096;
 
 export interface RolloutBatch {
   /** Rollout id. */

@@ -75,7 +75,7 @@ const arm = z.strictObject({
 const grpo = z.strictObject({
   steps: positiveInt.default(100).describe('GRPO steps of the full run.'),
   promptsPerStep: positiveInt.default(8).describe('Prompts (groups) of one step.'),
-  groupSize: z.int().min(2).default(8).describe('Trajectories of one prompt.'),
+  groupSize: z.int().min(2).max(1024).default(8).describe('Trajectories of one prompt.'),
   learningRate: z.number().positive().default(1e-6).describe('AdamW learning rate, constant.'),
   adamBetas: z
     .tuple([z.number().min(0).lt(1), z.number().min(0).lt(1)])
