@@ -62,14 +62,14 @@ export function sentenceOf(
   facts: VerdictRows & { reasons: readonly string[]; failed: readonly string[] }
 ): string {
   const disclosures = facts.contexts.filter((row) => !row.full_context).map((row) => truncationText(input, row));
-  const tail = disclosures.map((text) => ` ${text}`).join('');
+  const tail = [...resolutionSummary(facts.pairs), ...disclosures].map((text) => ` ${text}`).join('');
   switch (outcome) {
     case 'passed':
       return `Passed: ${passedText(input, facts)}.${tail}`;
     case 'not-passed':
-      return `Not passed: ${some(facts.failed, '; ', 'failed checks')}.${tail}`;
+      return `Not passed: ${some(facts.failed, 'failed check')}.${tail}`;
     case 'not-comparable':
-      return `Not comparable, so there is no verdict: ${some(facts.reasons.map(withoutStop), '; ', 'reasons')}.${tail}`;
+      return `Not comparable, so there is no verdict: ${some(facts.reasons.map(withoutStop), 'reason')}.${tail}`;
   }
 }
 
@@ -88,10 +88,10 @@ function passedText(input: JudgeInput, rows: VerdictRows): string {
 }
 
 /** The first three, and how many more there are: all of them are listed in the verdict. */
-function some(texts: readonly string[], separator: string, what: string): string {
+function some(texts: readonly string[], what: string): string {
   const rest = texts.length - 3;
-  const shown = texts.slice(0, 3).join(separator);
-  return rest > 0 ? `${shown}; and ${rest} more ${what}` : shown;
+  const shown = texts.slice(0, 3).join('; ');
+  return rest > 0 ? `${shown}; and ${rest} more ${what}${rest === 1 ? '' : 's'}` : shown;
 }
 
 function withoutStop(text: string): string {
@@ -102,7 +102,7 @@ function truncationText(input: JudgeInput, row: ContextRow): string {
   const dataset = namedDatasets(input).find(({ dataset: name }) => name === row.dataset);
   const where = dataset === undefined ? row.dataset : place(dataset);
   return (
-    `${capitalized(where)} ${row.beyond_max_chunks} of ${row.samples} contexts are longer than ${row.max_chunks} chunks ` +
+    `${capitalized(where)}, ${row.beyond_max_chunks} of ${row.samples} contexts are longer than ${row.max_chunks} chunks ` +
     `and only their beginning was read: this is not a full-context result.`
   );
 }
@@ -126,13 +126,29 @@ function fullText(input: JudgeInput, row: ContextRow): string {
   return `${capitalized(dataset?.name ?? row.dataset)}: all ${row.samples} contexts were read to their end.`;
 }
 
+/** The smallest difference that the shortest evaluation can show: printed beside every verdict. */
+function resolutionSummary(pairs: readonly PairRow[]): string[] {
+  const [worst] = [...pairs].sort((a, b) => a.statistics.samples - b.statistics.samples);
+  const possible = worst?.statistics.smallest_possible_points ?? null;
+  if (worst === undefined || possible === null) return [];
+  return [
+    `With ${worst.statistics.samples} samples a length, a difference below ${shortNumber(possible)} points cannot be told from chance.`,
+  ];
+}
+
 /** The smallest difference that the number of samples can show. */
 function resolutionText(row: PairRow): string {
   const { samples, smallest_possible_points: possible, smallest_likely_points: likely } = row.statistics;
   const name = `Length ${row.length}, ${row.first} and ${row.second}, ${samples} samples`;
-  const found = `a true difference of ${shortNumber(likely)} points would be found with 80 % probability`;
-  if (possible === null) return `${name}: ${found} (5 % level).`;
-  const least = `a difference below ${shortNumber(possible)} points cannot be told from chance`;
-  const coarse = possible > row.tolerance_points ? ' That is more than the tolerance: take more samples.' : '';
-  return `${name}: ${least}, and ${found} (5 % level).${coarse}`;
+  const found =
+    likely === 0
+      ? 'the two have the same score on every sample'
+      : `a true difference of ${shortNumber(likely)} points would be found with 80 % probability (5 % level)`;
+  const least =
+    possible === null ? '' : `a difference below ${shortNumber(possible)} points cannot be told from chance, and `;
+  const coarse =
+    Math.max(possible ?? 0, likely) > row.tolerance_points
+      ? ` The tolerance of ${row.tolerance_points} points is finer than that: more samples would make the rule sharper.`
+      : '';
+  return `${name}: ${least}${found}.${coarse}`;
 }
