@@ -215,9 +215,9 @@ export class SimdKernels implements Kernels {
     out: Offset,
     ldOut: number
   ): void {
-    const shape = [heads, kvHeads, headDim, 1 / Math.sqrt(headDim)];
-    const end = [out * 4, ldOut, this.scratch * 4];
-    this.wasm.attend(q * 4, ldq, count, position, cache * 4, capacity, ...shape, ...end);
+    const scale = 1 / Math.sqrt(headDim);
+    const [from, keys, to, scratch] = [q * 4, cache * 4, out * 4, this.scratch * 4];
+    this.wasm.attend(from, ldq, count, position, keys, capacity, heads, kvHeads, headDim, scale, to, ldOut, scratch);
   }
 
   attentionBackward({ heads, kvHeads, headDim }: AttentionShape, a: AttentionBackwardArguments): void {

@@ -24,13 +24,23 @@ export function headSoftmax(model: Model, from: number, count: number, temperatu
   kernels.logSoftmax(head.logits + shift, head.ld, count, config.vocabSize, t, head.exps + shift, stats);
 }
 
-/** log softmax(logits / temperature)[token] of a row after `headSoftmax`. One formula for sampling and training: equal bits. */
+/**
+ * log softmax(logits / temperature)[i] = logit / temperature − max − log Σ e, each step rounded to float32. The only place where
+ * log-probs are made, so that sampling and training agree to the last bit.
+ *
+ * @param temperature 0 counts as 1
+ */
+export function logProbOf(logit: number, temperature: number, largest: number, logSum: number): number {
+  const t = temperature === 0 ? 1 : Math.fround(temperature);
+  return Math.fround(Math.fround(Math.fround(logit / t) - largest) - logSum);
+}
+
+/** Log-prob of a token in a row after `headSoftmax` at the same temperature. */
 export function headLogProb({ kernels, workspace }: Model, row: number, token: number, temperature: number): number {
   const { head } = workspace;
+  const { heap } = kernels;
   const stats = head.stats + row * LOG_SOFTMAX_STATS;
-  const t = temperature === 0 ? 1 : Math.fround(temperature);
-  const scaled = Math.fround(kernels.heap[head.logits + row * head.ld + token]! / t);
-  return Math.fround(Math.fround(scaled - kernels.heap[stats]!) - kernels.heap[stats + 1]!);
+  return logProbOf(heap[head.logits + row * head.ld + token]!, temperature, heap[stats]!, heap[stats + 1]!);
 }
 
 /** Entropy of the softmax of a row after `headSoftmax`. */

@@ -3,7 +3,7 @@ import type { Qwen3Config } from '../policy-api.js';
 import type { Arena } from './arena.js';
 
 /** Tokens computed together: small enough for the caches of the processor, large enough to fill the matrix kernels. */
-export const PACK_TOKENS = 512;
+export const PACK_TOKENS = 256;
 /** Most floats of one block of logits. */
 const LOGIT_FLOATS = 1 << 21;
 
