@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path';
 import { storageError, syncDirectory, temporaryName } from '../shared/artifacts/atomic-file.js';
 import type { ConvertCheckpointArgs, ConvertCheckpointResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { finalInstruction, NO_MEMORY } from '../shared/memory/prompts.js';
+import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { compareModels } from './compare-models.js';
 import { hfPath } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
@@ -109,11 +111,25 @@ async function generateOnce(
   const served = await serve(run, name, folder, scope, ports);
   try {
     const reply = await served.inference.generate(
-      { promptIds: served.promptIds, maxNewTokens: 8, temperature: 0, topP: 1, stopTokenIds: [], wantLogProbs: true },
+      {
+        promptIds: await probePrompt(folder),
+        maxNewTokens: 8,
+        temperature: 0,
+        topP: 1,
+        stopTokenIds: [],
+        wantLogProbs: true,
+      },
       { signal: scope.signal }
     );
     return reply.outputIds ?? [];
   } finally {
     await stopServing(run, name);
   }
+}
+
+/** A real prompt of the recurrent loop, so that the check goes through template, tokenizer and model together. */
+async function probePrompt(folder: string): Promise<number[]> {
+  const tokenizer = await loadTokenizer(folder);
+  const content = finalInstruction({ question: 'Does the model load?', memory: NO_MEMORY, evaluation: true });
+  return tokenizer.encode(tokenizer.renderChat([{ role: 'user', content }], { addGenerationPrompt: true }));
 }

@@ -12,7 +12,7 @@ import { convertRollouts } from './conversion.js';
 import { prepareDataActivity } from './data.js';
 import { evaluateActivities } from './evaluation.js';
 import type { ActivityPorts } from './ports.js';
-import { judge, publishReport } from './report.js';
+import { judgeRun, publishReport } from './report.js';
 import { resolveRecipe } from './resolve.js';
 import { rolloutActivities } from './rollout.js';
 import { activity } from './scope.js';
@@ -39,7 +39,7 @@ export function createActivities(ports: ActivityPorts): ActivitiesByRole {
       openArm: activity(openArm),
       convertRollouts: activity(convertRollouts),
       closeArm: activity(closeArm),
-      judge: activity(judge),
+      judge: activity(judgeRun),
       publishReport: activity(publishReport),
     },
     rollout: rolloutActivities(ports),

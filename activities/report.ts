@@ -1,14 +1,20 @@
 import type { JudgeArgs, JudgeResult, ReportArgs, ReportResult } from '../shared/contracts/activities.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
+import { readJudgeInput } from '../shared/report/judge-input.js';
 import { renderReport } from '../shared/report/report.js';
-import { judgeRun } from './judge-run.js';
+import { judge } from '../shared/scoring/judge.js';
+import { evaluationPaths } from './paths.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
 /** Verdict of a run from its evaluation files; the same samples give the same bytes. */
-export async function judge(args: JudgeArgs, scope: ActivityScope): Promise<JudgeResult> {
+export async function judgeRun(args: JudgeArgs, scope: ActivityScope): Promise<JudgeResult> {
   const run = await openRun(args.run);
-  const { verdict, inputs } = await judgeRun(run, args);
+  const inputs: ArtifactRef[] = [];
+  for (const model of args.models) {
+    for (const dataset of args.datasets) inputs.push(await run.expect(evaluationPaths(model, dataset).summary));
+  }
+  const verdict = judge(await readJudgeInput(run.path('.')));
   const ref = await run.publish('verdict.json', `${JSON.stringify(verdict, null, 2)}\n`, 'verdict', {
     stage: 'judge',
     activity: 'judge',
@@ -21,21 +27,12 @@ export async function judge(args: JudgeArgs, scope: ActivityScope): Promise<Judg
 /** Writes the time-line, the report and, last of all, the manifest over every file. */
 export async function publishReport(args: ReportArgs, scope: ActivityScope): Promise<ReportResult> {
   const run = await openRun(args.run);
-  const origin = (inputs: ArtifactRef[]) => ({
-    stage: 'report' as const,
-    activity: 'publishReport',
-    attempt: scope.attempt,
-    inputs,
-  });
-  const timeline = await run.publish(
-    'timeline.json',
-    `${JSON.stringify(args.progress, null, 2)}\n`,
-    'timeline',
-    origin([])
-  );
+  const origin = { stage: 'report', activity: 'publishReport', attempt: scope.attempt } as const;
+  const text = `${JSON.stringify(args.progress, null, 2)}\n`;
+  const timeline = await run.publish('timeline.json', text, 'timeline', { ...origin, inputs: [] });
   const verdict = await run.find('verdict.json');
   const inputs = verdict === undefined ? [timeline] : [timeline, verdict];
-  const report = await run.publish('report.html', await renderReport(run.path('.')), 'report', origin(inputs));
+  const report = await run.publish('report.html', await renderReport(run.path('.')), 'report', { ...origin, inputs });
   const manifest = await run.writeManifest();
   return { report, manifest };
 }
