@@ -19,8 +19,8 @@ export const quiet: ActivityPorts['log'] = {
   error: () => undefined,
 };
 
-/** Files that record the run itself (times, attempts) and therefore differ from run to run. */
-const RUN_RECORDS = new Set(['timeline.json', 'report.html', 'manifest.json']);
+/** Files that record the run itself (times, attempts; the recipe names its folder and tags) and so differ from run to run. */
+const RUN_RECORDS = new Set(['timeline.json', 'report.html', 'manifest.json', 'recipe.json']);
 
 /** A recipe of the laptop task that is small enough for a test and goes through every stage for real. */
 export function tinyRecipe(root: string, tag: string, changes: Record<string, unknown> = {}): Record<string, unknown> {

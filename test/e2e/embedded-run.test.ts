@@ -1,0 +1,169 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isAlive, type ProcessIdentity } from '../../engines/embedded/supervisor/process-identity.js';
+import type { Progress } from '../../shared/contracts/progress.js';
+import { localEnvironment } from '../helpers/temporal-server.js';
+import { until } from '../workflows/support.js';
+import { artifactHashes, freshTag, start, temporaryRoot, tinyRecipe, withRealWorkers } from './support.js';
+
+const LIMIT_MS = 240_000;
+
+let environment: TestWorkflowEnvironment;
+let calm: { root: string; remove(): Promise<void> };
+let calmHashes: Record<string, string>;
+
+/** Runs the tiny laptop pipeline in a root of its own; `disturb` acts on it while it runs. */
+async function run(
+  root: string,
+  id: string,
+  disturb: (directory: string, progress: () => Promise<Progress>) => Promise<void> = async () => undefined
+): Promise<Progress> {
+  const tag = freshTag();
+  return await withRealWorkers(environment, tag, async () => {
+    const handle = await start(environment, tinyRecipe(root, tag), id);
+    const progress = (): Promise<Progress> => handle.query<Progress>('progress');
+    await disturb(join(root, id), progress);
+    await handle.result();
+    return await progress();
+  });
+}
+
+/** Engine processes that a run's folder knows of. */
+function engines(directory: string): ProcessIdentity[] {
+  const folder = join(directory, '.engines');
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .map((name) => join(folder, name, 'engine.json'))
+    .filter((path) => existsSync(path))
+    .map((path) => (JSON.parse(readFileSync(path, 'utf8')) as { engine: ProcessIdentity }).engine);
+}
+
+beforeAll(async () => {
+  environment = await localEnvironment();
+  calm = await temporaryRoot();
+  await run(calm.root, 'calm');
+  calmHashes = artifactHashes(join(calm.root, 'calm'));
+}, LIMIT_MS);
+
+afterAll(async () => {
+  await environment.teardown();
+  await calm.remove();
+});
+
+describe('the laptop pipeline on the embedded engine', () => {
+  it('goes from generated data to verdict and report, and lists every file with its hash', () => {
+    const directory = join(calm.root, 'calm');
+    const manifest = JSON.parse(readFileSync(join(directory, 'manifest.json'), 'utf8')) as {
+      files: { path: string; sha256: string }[];
+    };
+    const listed = new Map(manifest.files.map((file) => [file.path, file.sha256]));
+    for (const path of [
+      'recipe.json',
+      'verdict.json',
+      'report.html',
+      'arms/relax/reward.csv',
+      'eval/base/dev.jsonl',
+      'eval/vime/eval_3.summary.json',
+    ]) {
+      expect(listed.has(path), path).toBe(true);
+      expect(existsSync(join(directory, path)), path).toBe(true);
+    }
+    expect(listed.get('verdict.json')).toBe(calmHashes['verdict.json']);
+  });
+
+  it('keeps a ledger in which every generated turn was transferred and consumed, with no difference between sampling and training', () => {
+    const lines = readFileSync(join(calm.root, 'calm', 'arms/relax/metrics.csv'), 'utf8')
+      .trim()
+      .split('\n');
+    const header = lines[0]!.split(',');
+    const rows = lines
+      .slice(1)
+      .map((line) => Object.fromEntries(line.split(',').map((value, index) => [header[index]!, Number(value)])));
+    expect(rows).toHaveLength(4);
+    for (const row of rows) {
+      // 2 prompts × 4 samples, each 2 chunks and a final turn.
+      expect(row['generated_turns']).toBe(24);
+      expect(row['transferred_rows']).toBe(24);
+      expect(row['consumed_rows']).toBe(24);
+      expect(row['max_logprob_difference']).toBeLessThan(1e-4);
+      expect(row['grad_norm']).toBeGreaterThan(0);
+    }
+  });
+
+  it('leaves no engine process behind', () => {
+    expect(engines(join(calm.root, 'calm')).filter(isAlive)).toEqual([]);
+  });
+
+  it(
+    'gives the same bytes when an engine is killed in the middle of training',
+    async () => {
+      const { root, remove } = await temporaryRoot();
+      try {
+        const progress = await run(root, 'killed', async (directory, ask) => {
+          await until(
+            async () => (await ask()).arms['relax']?.phase === 'train' && ((await ask()).arms['relax']?.step ?? 0) >= 1,
+            'training runs',
+            LIMIT_MS
+          );
+          const [engine] = engines(directory).filter(isAlive);
+          if (engine !== undefined) process.kill(engine.pid, 'SIGKILL');
+        });
+        expect(progress.state).toBe('completed');
+        expect(artifactHashes(join(root, 'killed'))).toEqual(calmHashes);
+      } finally {
+        await remove();
+      }
+    },
+    LIMIT_MS
+  );
+
+  it(
+    'reuses every stage of an equal recipe in the same root, and says so',
+    async () => {
+      const tag = freshTag();
+      const progress = await withRealWorkers(environment, tag, async () => {
+        const handle = await start(environment, tinyRecipe(calm.root, tag), 'again');
+        await handle.result();
+        return await handle.query<Progress>('progress');
+      });
+      expect(progress.stages.find((stage) => stage.name === 'data')?.state).toBe('reused');
+      expect(progress.stages.find((stage) => stage.name === 'evaluate')?.state).toBe('reused');
+      const again = artifactHashes(join(calm.root, 'again'));
+      expect(again['verdict.json']).toBe(calmHashes['verdict.json']);
+      expect(again['arms/vime/checkpoints/iter_0000003/model.safetensors']).toBe(
+        calmHashes['arms/vime/checkpoints/iter_0000003/model.safetensors']
+      );
+    },
+    LIMIT_MS
+  );
+
+  it(
+    'stops its engines within seconds when it is cancelled',
+    async () => {
+      const { root, remove } = await temporaryRoot();
+      const tag = freshTag();
+      try {
+        await withRealWorkers(environment, tag, async () => {
+          const recipe = tinyRecipe(root, tag, {
+            grpo: { steps: 500, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, checkpointEvery: 100 },
+          });
+          const handle = await start(environment, recipe, 'cancelled');
+          await until(
+            async () => (await handle.query<Progress>('progress')).arms['vime']?.phase === 'train',
+            'training runs',
+            LIMIT_MS
+          );
+          await handle.cancel();
+          await expect(handle.result()).rejects.toThrow();
+          expect((await handle.query<Progress>('progress')).state).toBe('cancelled');
+          expect(engines(join(root, 'cancelled')).filter(isAlive)).toEqual([]);
+        });
+      } finally {
+        await remove();
+      }
+    },
+    LIMIT_MS
+  );
+});
