@@ -5,6 +5,8 @@ export interface Candidates {
   count: number;
   /** Σ weights. */
   total: number;
+  /** Room for the heap of ids. */
+  heap: Int32Array;
 }
 
 export interface FilterOptions {
@@ -17,7 +19,13 @@ export interface FilterOptions {
 
 /** Room for the candidates of one vocabulary, used again for every token. */
 export function candidateBuffer(vocab: number): Candidates {
-  return { ids: new Int32Array(vocab), weights: new Float64Array(vocab), count: 0, total: 0 };
+  return {
+    ids: new Int32Array(vocab),
+    weights: new Float64Array(vocab),
+    count: 0,
+    total: 0,
+    heap: new Int32Array(vocab),
+  };
 }
 
 /** Lowest id with the largest logit. */
@@ -30,7 +38,7 @@ export function argmax(logits: ArrayLike<number>, from: number, vocab: number): 
 /**
  * Temperature, then top-k, softmax, top-p (a token stays while the probability before it is below p; the first always stays).
  * Exactly k by top-k: ties by lower id. Tokens of probability 0 are never kept. Temperature 0 keeps the argmax alone.
- * The work is a heap: O(vocab + kept · log vocab).
+ * Work: O(vocab + kept · log vocab), by a heap.
  *
  * @param logits row at `logitsAt`, unscaled: they give the order
  * @param exps exp(logits / temperature − max) of the same row at `expsAt`
@@ -52,12 +60,21 @@ export function filterCandidates(
     return;
   }
   const limit = options.topK > 0 ? Math.min(options.topK, vocab) : vocab;
-  const heap = new LogitHeap(logits, logitsAt, vocab);
   // The sum over all ids is rounded in another order than the running one: with p = 1 it must not end the list early.
   const cut = (total: number): number => (options.topP < 1 ? options.topP * total : Infinity);
-  const stop = options.topK > 0 ? Infinity : cut(sumRow(exps, expsAt, vocab));
-  takeLargest(heap, exps, expsAt, limit, stop, out);
+  const whole = options.topK > 0 ? Infinity : sumRow(exps, expsAt, vocab);
+  const heap = new LogitHeap(logits, logitsAt, out.heap);
+  heap.fill(exps, expsAt, vocab, options.topK > 0 ? 0 : smallestUseful(whole, vocab, options.topP));
+  takeLargest(heap, exps, expsAt, limit, cut(whole), out);
   if (options.topK > 0) cutTail(out, cut(out.total));
+}
+
+/**
+ * Tokens with a smaller weight cannot be kept by top-p: all of them together weigh less than half of the tail that is cut.
+ * (For a peaked distribution this leaves a handful of ids to order.)
+ */
+function smallestUseful(whole: number, vocab: number, topP: number): number {
+  return (0.5 * (1 - topP) * whole) / vocab;
 }
 
 function sumRow(row: Float32Array, from: number, vocab: number): number {
@@ -77,7 +94,7 @@ function takeLargest(
 ): void {
   let total = 0;
   let count = 0;
-  while (count < limit && (count === 0 || total < stop)) {
+  while (count < limit && heap.size > 0 && (count === 0 || total < stop)) {
     const id = heap.pop();
     const weight = exps[expsAt + id]!;
     if (weight === 0 && count > 0) break;
@@ -130,18 +147,22 @@ export function drawUnfiltered(exps: Float32Array, from: number, vocab: number, 
 
 /** Binary heap of ids, largest logit on top, ties by lower id. */
 class LogitHeap {
-  private readonly ids: Int32Array;
-  private size: number;
+  size = 0;
 
   constructor(
     private readonly logits: Float32Array,
     private readonly from: number,
-    vocab: number
-  ) {
-    this.ids = new Int32Array(vocab);
-    this.size = vocab;
-    for (let id = 0; id < vocab; id += 1) this.ids[id] = id;
-    for (let at = (vocab >> 1) - 1; at >= 0; at -= 1) this.sink(at);
+    private readonly ids: Int32Array
+  ) {}
+
+  /** Takes all ids whose weight is at least `least`. */
+  fill(weights: Float32Array, weightsAt: number, vocab: number, least: number): void {
+    for (let id = 0; id < vocab; id += 1) {
+      if (weights[weightsAt + id]! < least) continue;
+      this.ids[this.size] = id;
+      this.size += 1;
+    }
+    for (let at = (this.size >> 1) - 1; at >= 0; at -= 1) this.sink(at);
   }
 
   /** Removes and returns the best id; the heap must not be empty. */
@@ -154,21 +175,23 @@ class LogitHeap {
   }
 
   private before(a: number, b: number): boolean {
-    const [x, y] = [this.logits[this.from + a]!, this.logits[this.from + b]!];
+    const x = this.logits[this.from + a]!;
+    const y = this.logits[this.from + b]!;
     return x > y || (x === y && a < b);
   }
 
   private sink(start: number): void {
-    const id = this.ids[start]!;
+    const { ids, size } = this;
+    const id = ids[start]!;
     let at = start;
     for (;;) {
       let child = 2 * at + 1;
-      if (child >= this.size) break;
-      if (child + 1 < this.size && this.before(this.ids[child + 1]!, this.ids[child]!)) child += 1;
-      if (this.before(id, this.ids[child]!)) break;
-      this.ids[at] = this.ids[child]!;
+      if (child >= size) break;
+      if (child + 1 < size && this.before(ids[child + 1]!, ids[child]!)) child += 1;
+      if (this.before(id, ids[child]!)) break;
+      ids[at] = ids[child]!;
       at = child;
     }
-    this.ids[at] = id;
+    ids[at] = id;
   }
 }

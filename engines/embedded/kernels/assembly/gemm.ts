@@ -23,23 +23,65 @@ export function gemm(
   ldc: usize,
   accumulate: bool
 ): void {
-  for (let j = 0; j < N; j += 8) {
-    const half = N - j < 8;
+  const tall = M & ~3;
+  if (tall > 0) {
+    let panel = b;
+    for (let j = 0; j < N; j += 8) {
+      const half = N - j < 8;
+      let row = a;
+      let out = c + (<usize>j << 2);
+      for (let i = 0; i < tall; i += 4) {
+        tile4(K, row, sai, sak, panel, sbk, out, ldc, accumulate, half);
+        row += sai << 2;
+        out += ldc << 2;
+      }
+      panel += sbp;
+    }
+  }
+  if (tall < M) few(M - tall, N, K, a + <usize>tall * sai, sai, sak, b, sbp, sbk, c + <usize>tall * ldc, ldc, accumulate);
+}
+
+/** One to three rows: tiles of up to 16 columns, so that enough sums run side by side. */
+function few(
+  M: i32,
+  N: i32,
+  K: i32,
+  a: usize,
+  sai: usize,
+  sak: usize,
+  b: usize,
+  sbp: usize,
+  sbk: usize,
+  c: usize,
+  ldc: usize,
+  accumulate: bool
+): void {
+  let j = 0;
+  for (; j + 16 <= N; j += 16) {
     let row = a;
     let out = c + (<usize>j << 2);
     let i = 0;
-    for (; i + 4 <= M; i += 4) {
-      tile4(K, row, sai, sak, b, sbk, out, ldc, accumulate, half);
-      row += sai << 2;
-      out += ldc << 2;
-    }
-    if (i + 2 <= M) {
-      tile2(K, row, sai, sak, b, sbk, out, ldc, accumulate, half);
+    if (M >= 2) {
+      tile2x16(K, row, sai, sak, b, b + sbp, sbk, out, ldc, accumulate);
       row += sai << 1;
       out += ldc << 1;
-      i += 2;
+      i = 2;
     }
-    if (i < M) tile1(K, row, sak, b, sbk, out, accumulate, half);
+    if (i < M) {
+      tile1(K, row, sak, b, sbk, out, accumulate, false);
+      tile1(K, row, sak, b + sbp, sbk, out + 32, accumulate, false);
+    }
+    b += sbp << 1;
+  }
+  for (; j < N; j += 8) {
+    const half = N - j < 8;
+    let row = a;
+    let out = c + (<usize>j << 2);
+    for (let i = 0; i < M; i++) {
+      tile1(K, row, sak, b, sbk, out, accumulate, half);
+      row += sai;
+      out += ldc;
+    }
     b += sbp;
   }
 }
@@ -95,38 +137,52 @@ function tile4(
   put(c + ldc * 3, c30, c31, accumulate, half);
 }
 
-function tile2(
+/** Two rows by sixteen columns, from two panels. */
+function tile2x16(
   K: i32,
   a0: usize,
   sai: usize,
   sak: usize,
   b: usize,
+  next: usize,
   sbk: usize,
   c: usize,
   ldc: usize,
-  accumulate: bool,
-  half: bool
+  accumulate: bool
 ): void {
   let a1 = a0 + sai;
   let c00 = f32x4.splat(0);
   let c01 = f32x4.splat(0);
+  let c02 = f32x4.splat(0);
+  let c03 = f32x4.splat(0);
   let c10 = f32x4.splat(0);
   let c11 = f32x4.splat(0);
+  let c12 = f32x4.splat(0);
+  let c13 = f32x4.splat(0);
   for (let k = 0; k < K; k++) {
-    const b0 = v128.load(b);
-    const b1 = v128.load(b, 16);
     const x0 = v128.load32_splat(a0);
-    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
-    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
     const x1 = v128.load32_splat(a1);
+    const b0 = v128.load(b);
+    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
     c10 = f32x4.add(c10, f32x4.mul(x1, b0));
+    const b1 = v128.load(b, 16);
+    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
     c11 = f32x4.add(c11, f32x4.mul(x1, b1));
+    const b2 = v128.load(next);
+    c02 = f32x4.add(c02, f32x4.mul(x0, b2));
+    c12 = f32x4.add(c12, f32x4.mul(x1, b2));
+    const b3 = v128.load(next, 16);
+    c03 = f32x4.add(c03, f32x4.mul(x0, b3));
+    c13 = f32x4.add(c13, f32x4.mul(x1, b3));
     b += sbk;
+    next += sbk;
     a0 += sak;
     a1 += sak;
   }
-  put(c, c00, c01, accumulate, half);
-  put(c + ldc, c10, c11, accumulate, half);
+  put(c, c00, c01, accumulate, false);
+  put(c + 32, c02, c03, accumulate, false);
+  put(c + ldc, c10, c11, accumulate, false);
+  put(c + ldc + 32, c12, c13, accumulate, false);
 }
 
 function tile1(K: i32, a0: usize, sak: usize, b: usize, sbk: usize, c: usize, accumulate: bool, half: bool): void {
