@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import PQueue from 'p-queue';
 import type { DatasetRow } from '../shared/contracts/dataset.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -57,6 +58,7 @@ export async function generateBatch(batch: RolloutBatch, deps: RolloutDeps): Pro
   const total = batch.rows.length * batch.groupSize;
   const stop = new AbortController();
   const signal = AbortSignal.any([deps.signal, stop.signal]);
+  setMaxListeners(0, signal);
   let done = 0;
   const tasks: Promise<Trajectory>[] = [];
   for (const [groupIndex, row] of batch.rows.entries()) {

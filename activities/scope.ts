@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { WORKER_SHUTDOWN } from '../shared/contracts/activities.js';
 import { toFailure } from './to-failure.js';
@@ -23,6 +24,8 @@ export function activity<A, R>(body: (args: A, scope: ActivityScope) => Promise<
     const context = Context.current();
     let details: unknown = { at: new Date().toISOString() };
     const timeout = context.info.heartbeatTimeoutMs ?? 30_000;
+    // One signal stops hundreds of requests in flight; that many listeners are no leak.
+    setMaxListeners(0, context.cancellationSignal);
     const ticker = setInterval(() => context.heartbeat(details), Math.min(LONGEST_BEAT_MS, timeout / 3));
     const scope: ActivityScope = {
       signal: context.cancellationSignal,
