@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { LOCAL_TAG } from '../shared/contracts/queues.js';
@@ -5,6 +6,7 @@ import { EXIT, UserError } from '../shared/contracts/user-error.js';
 import { entryPath } from '../shared/runtime/entry.js';
 import { withFileLock } from '../shared/temporal-binary/file-lock.js';
 import { findBinary } from '../shared/temporal-binary/find-binary.js';
+import { lastLines } from '../shared/temporal-binary/run-program.js';
 import { startGuarded } from './guarded-process.js';
 import { isPortFree, nextFreePort } from './ports.js';
 import {
@@ -27,6 +29,7 @@ import {
   type TemporalTarget,
 } from './temporal-target.js';
 import { startDevServer } from './temporal-server.js';
+import { findWebUi } from './web-ui.js';
 
 export interface DevStackOptions {
   /** Folder of all runs; the stack's own files are in its `.temporal`. */
@@ -150,7 +153,8 @@ async function provideServer(runsRoot: string, options: DevStackOptions): Promis
   const configured = temporalTarget(env);
   if (await isReachable(configured)) {
     options.notice(`using the Temporal server at ${configured.address}`);
-    return { target: configured };
+    const uiUrl = await findWebUi(configured.address);
+    return { target: configured, ...(uiUrl === undefined ? {} : { uiUrl }) };
   }
   if (!isLoopback(configured.address)) throw unreachable(configured, new Error('it is on another machine'));
   const port = await serverPort(configured, options.notice);
@@ -176,6 +180,7 @@ async function ownServer(runsRoot: string, port: number, namespace: string, opti
   const binary = await findBinary(undefined, { env, notice: options.notice });
   const uiPort = await nextFreePort(options.uiPort ?? port + 1000);
   const folder = stackFolder(runsRoot);
+  const logFile = join(folder, 'server.log');
   let uiUrl: string | undefined;
   const start = async () => {
     const server = await startDevServer({
@@ -185,7 +190,7 @@ async function ownServer(runsRoot: string, port: number, namespace: string, opti
       namespace,
       env,
       dbFile: join(folder, 'temporal.db'),
-      logFile: join(folder, 'server.log'),
+      logFile,
     });
     uiUrl = server.uiUrl;
     return server.process;
@@ -194,7 +199,8 @@ async function ownServer(runsRoot: string, port: number, namespace: string, opti
     name: 'the Temporal server',
     start,
     fatalCodes: [],
-    onEnd: restartNotice(options),
+    fatalError: (code) => diedForGood('the Temporal server', code, logFile),
+    onEnd: restartNotice(options, logFile),
   });
   await supervisor.begin();
   const target = localTarget(`127.0.0.1:${port}`, namespace);
@@ -213,11 +219,21 @@ function workerSupervisor(runsRoot: string, server: Server, options: DevStackOpt
     name: 'the worker',
     start: async () => startGuarded(process.execPath, args, { env: childEnv, logFile }),
     fatalCodes: [EXIT.usage],
-    onEnd: restartNotice(options),
+    fatalError: (code) => diedForGood('the worker', code, logFile),
+    onEnd: restartNotice(options, logFile),
   });
 }
 
-function restartNotice(options: DevStackOptions): (event: { name: string; code: number; restartInMs: number }) => void {
+type EndNotice = (event: { name: string; code: number; restartInMs: number }) => void;
+
+function restartNotice(options: DevStackOptions, logFile: string): EndNotice {
   return ({ name, code, restartInMs }) =>
-    options.notice(`${name} ended with code ${code}; started again in ${restartInMs / 1000} s`);
+    options.notice(`${name} ended with code ${code} (log: ${logFile}); started again in ${restartInMs / 1000} s`);
+}
+
+function diedForGood(name: string, code: number, logFile: string): UserError {
+  const log = existsSync(logFile) ? readFileSync(logFile, 'utf8') : '';
+  return new UserError(`${name} cannot run: it ended with code ${code}: ${lastLines(log)}`, {
+    cure: `Its whole log is ${logFile}.`,
+  });
 }

@@ -8,6 +8,8 @@ export interface SupervisorOptions {
   onEnd: (event: { name: string; code: number; restartInMs: number }) => void;
   /** Exit codes that no restart cures (wrong use). */
   fatalCodes: readonly number[];
+  /** What to say then. */
+  fatalError: (code: number) => Error;
   /** First pause before a restart; doubled with each, up to 32 times. Unit: milliseconds. */
   firstPauseMs?: number;
 }
@@ -44,8 +46,7 @@ export class Supervisor {
       const startedAt = Date.now();
       const code: number = process === undefined ? 1 : await process.ended;
       if (this.stopping.signal.aborted) return;
-      if (this.options.fatalCodes.includes(code))
-        return this.fail(new Error(`${this.options.name} ended with ${code}`));
+      if (this.options.fatalCodes.includes(code)) return this.fail(this.options.fatalError(code));
       if (Date.now() - startedAt > WELL_AFTER_MS) factor = 1;
       const restartInMs = (this.options.firstPauseMs ?? 500) * factor;
       factor = Math.min(factor * 2, LONGEST_FACTOR);

@@ -39,12 +39,16 @@ export interface Fetcher {
 export class BinaryNotFoundError extends Error {
   override readonly name = 'BinaryNotFoundError';
 
+  readonly headline: string;
+
   constructor(
     readonly kind: BinaryKind,
     readonly tried: readonly string[],
     readonly cure: string
   ) {
-    super(`no usable \`${kind.name}\` was found. Tried:${tried.map((line) => `\n  - ${line}`).join('')}\n${cure}`);
+    const headline = `no usable \`${kind.name}\` was found`;
+    super(`${headline}. Tried:${tried.map((line) => `\n  - ${line}`).join('')}\n${cure}`);
+    this.headline = headline;
   }
 }
 

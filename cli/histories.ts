@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { historyFromJSON, type History } from '@temporalio/common/lib/proto-utils.js';
+import { parseJsonText } from '../shared/contracts/json-text.js';
+import { EXIT, UserError } from '../shared/contracts/user-error.js';
+import type { TemporalClient } from '../workers/temporal-target.js';
+
+/** A recorded workflow run. Replay needs the id: those of children are made from it. */
+export interface RecordedHistory {
+  workflowId: string;
+  history: History;
+}
+
+/**
+ * Reads a history file: `{workflowId, history}` as this package records it, or the output of
+ * `temporal workflow show --output json`.
+ *
+ * @throws UserError, PipelineError (not JSON)
+ */
+export async function readHistoryFile(path: string): Promise<RecordedHistory> {
+  const value = parseJsonText(await readFile(path, 'utf8'), path) as { workflowId?: string; history?: unknown };
+  try {
+    const history = historyFromJSON(value.history ?? value);
+    const workflowId = value.workflowId ?? startedId(history);
+    if (workflowId !== undefined) return { workflowId, history };
+  } catch (error) {
+    throw notAHistory(path, (error as Error).message);
+  }
+  throw notAHistory(path, 'it does not say the workflow’s id');
+}
+
+function startedId(history: History): string | undefined {
+  return history.events?.[0]?.workflowExecutionStartedEventAttributes?.workflowId ?? undefined;
+}
+
+function notAHistory(path: string, why: string): UserError {
+  return new UserError(`${path} is not a workflow history: ${why}`, {
+    cure: 'Make one with `temporal workflow show --workflow-id ID --output json > history.json`.',
+    exitCode: EXIT.usage,
+  });
+}
+
+/** The history of a workflow on the server, and of its children. */
+export async function fetchHistories({ client }: TemporalClient, id: string): Promise<RecordedHistory[]> {
+  const history = await client.workflow.getHandle(id).fetchHistory();
+  const children = (history.events ?? []).flatMap((event) => {
+    const execution = event.childWorkflowExecutionStartedEventAttributes?.workflowExecution;
+    const childId = execution?.workflowId ?? undefined;
+    return childId === undefined ? [] : [{ id: childId, runId: execution?.runId ?? undefined }];
+  });
+  const recorded: RecordedHistory[] = [{ workflowId: id, history }];
+  for (const child of children) {
+    const handle = client.workflow.getHandle(child.id, child.runId);
+    recorded.push({ workflowId: child.id, history: await handle.fetchHistory() });
+  }
+  return recorded;
+}
+
+/** What was given is a file. */
+export function isHistoryFile(given: string): boolean {
+  return existsSync(given) || given.endsWith('.json');
+}

@@ -1,0 +1,88 @@
+import type { Progress } from '../shared/contracts/progress.js';
+import {
+  activityTaskQueue,
+  LOCAL_TAG,
+  ROLES,
+  TAG_PATTERN,
+  WORKFLOW_TASK_QUEUE,
+  type Placement,
+  type Role,
+} from '../shared/contracts/queues.js';
+import type { TemporalClient } from '../workers/temporal-target.js';
+
+/** A task queue that a running stage needs, and how many workers ask it for work. */
+export interface QueueHealth {
+  queue: string;
+  pollers: number;
+  /** Command that starts a worker for it. */
+  command: string;
+}
+
+/** Numbers of `TaskQueueType` in Temporal's API. */
+const QUEUE_TYPE = { workflow: 1, activity: 2 } as const;
+
+/** Pollers come back at least every minute; an older one is a worker that is gone. Unit: milliseconds. */
+const POLLER_FRESH_MS = 90_000;
+
+const STAGE_ROLES: Readonly<Record<string, readonly Role[]>> = {
+  resolve: ['data'],
+  data: ['data'],
+  smoke: ['data', 'rollout', 'train'],
+  train: ['data', 'rollout', 'train'],
+  convert: ['convert'],
+  evaluate: ['evaluate'],
+  judge: ['data'],
+  report: ['data'],
+};
+
+/** Queues of the stages that run now, and the workflows' own. */
+export async function queueHealth(client: TemporalClient, id: string, progress?: Progress): Promise<QueueHealth[]> {
+  const placement = await placementOf(client, id);
+  const stages = progress?.stages.filter((stage) => stage.state === 'running').map((stage) => stage.name) ?? [
+    'resolve',
+  ];
+  const roles = new Set(stages.flatMap((stage) => STAGE_ROLES[stage.split(':')[0] ?? ''] ?? []));
+  const workflows: QueueHealth = {
+    queue: WORKFLOW_TASK_QUEUE,
+    pollers: await countPollers(client, WORKFLOW_TASK_QUEUE, QUEUE_TYPE.workflow),
+    command: 'memagent worker --role workflow',
+  };
+  const activities = [...roles].map(async (role): Promise<QueueHealth> => {
+    const queue = activityTaskQueue(role, placement[role]);
+    const pollers = await countPollers(client, queue, QUEUE_TYPE.activity);
+    return { queue, pollers, command: `memagent worker --role ${role} --tag ${placement[role]}` };
+  });
+  return [workflows, ...(await Promise.all(activities))];
+}
+
+async function countPollers({ client }: TemporalClient, queue: string, type: 1 | 2): Promise<number> {
+  const reply = await client.workflowService.describeTaskQueue({
+    namespace: client.options.namespace,
+    taskQueue: { name: queue },
+    taskQueueType: type,
+  });
+  const oldest = Date.now() - POLLER_FRESH_MS;
+  return (reply.pollers ?? []).filter((poller) => Number(poller.lastAccessTime?.seconds ?? 0) * 1000 >= oldest).length;
+}
+
+/** The recipe's placement, from the argument the workflow was started with; missing or wrong tags are `local`. */
+async function placementOf({ client }: TemporalClient, id: string): Promise<Placement> {
+  const reply = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId: id },
+    maximumPageSize: 1,
+  });
+  const input = reply.history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads?.[0]?.data;
+  let written: Record<string, unknown> = {};
+  try {
+    const recipe = JSON.parse(Buffer.from(input ?? []).toString('utf8')) as { placement?: Record<string, unknown> };
+    written = recipe.placement ?? {};
+  } catch {
+    // Not JSON: the run will fail by itself and say so.
+  }
+  const tagOf = (role: Role): string => {
+    const tag = written[role];
+    return typeof tag === 'string' && TAG_PATTERN.test(tag) ? tag : LOCAL_TAG;
+  };
+  return Object.fromEntries(ROLES.map((role) => [role, tagOf(role)])) as Placement;
+}
