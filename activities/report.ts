@@ -1,8 +1,7 @@
 import type { JudgeArgs, JudgeResult, ReportArgs, ReportResult } from '../shared/contracts/activities.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
-import { readJudgeInput } from '../shared/report/judge-input.js';
+import { judgeDirectory } from '../shared/artifacts/judge-directory.js';
 import { renderReport } from '../shared/report/report.js';
-import { judge } from '../shared/scoring/judge.js';
 import { evaluationPaths } from './paths.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
@@ -14,7 +13,7 @@ export async function judgeRun(args: JudgeArgs, scope: ActivityScope): Promise<J
   for (const model of args.models) {
     for (const dataset of args.datasets) inputs.push(await run.expect(evaluationPaths(model, dataset).summary));
   }
-  const verdict = judge(await readJudgeInput(run.path('.')));
+  const verdict = await judgeDirectory(run.path('.'), run.recipe);
   const ref = await run.publish('verdict.json', `${JSON.stringify(verdict, null, 2)}\n`, 'verdict', {
     stage: 'judge',
     activity: 'judge',
