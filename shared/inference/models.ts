@@ -24,3 +24,20 @@ export async function readModelEntry(get: Get, context: ProtocolContext): Promis
   if (context.model !== undefined) return { id: context.model, fields: {} };
   throw unusableReply(context.where('GET', MODELS), 'it lists no model, and no model name was given');
 }
+
+/** The model name to send: the configured one, else asked of the server once, also when many requests need it at the same time. */
+export function modelName(context: ProtocolContext): (get: Get) => Promise<string> {
+  let asked: Promise<string> | undefined;
+  return (get) => {
+    if (context.model !== undefined) return Promise.resolve(context.model);
+    asked ??= readModelEntry(get, context).then(
+      (entry) => entry.id,
+      (error: unknown) => {
+        // The next request asks again.
+        asked = undefined;
+        throw error;
+      }
+    );
+    return asked;
+  };
+}

@@ -1,6 +1,6 @@
 import type { Get, Post, Protocol, ProtocolContext } from './protocol.js';
 import { countOrNull, stringOrNull } from './protocol.js';
-import { readModelEntry, type ModelEntry } from './models.js';
+import { modelName, readModelEntry, type ModelEntry } from './models.js';
 import { checkTextReply, isRecord, show, weightsVersionOf } from './reply-checks.js';
 import { RequestFailure, unusableReply } from './request-failure.js';
 import { requestSeed } from './seed.js';
@@ -14,13 +14,12 @@ const CHAT = '/v1/chat/completions';
  * evaluation and never training.
  */
 export function openaiProtocol(context: ProtocolContext): Protocol {
-  let model = context.model;
+  const model = modelName(context);
   return {
     async generate(request: GenerateRequest, post: Post, get: Get): Promise<GenerateReply> {
       const where = context.where('POST', CHAT);
       if (request.wantLogProbs || request.messages === undefined) throw wrongUse(where, request);
-      model ??= (await readModelEntry(get, context)).id;
-      return decode(where, await post(CHAT, chatBody(request, model)), request);
+      return decode(where, await post(CHAT, chatBody(request, await model(get))), request);
     },
     facts: (get) => readFacts(get, context),
   };

@@ -62,6 +62,7 @@ export function decodeSglangReply(reply: unknown, request: GenerateRequest, cont
   const where = context.where('POST', SGLANG_GENERATE);
   if (!isRecord(reply)) throw unusableReply(where, `it is ${Array.isArray(reply) ? 'a list' : show(reply)}`);
   if (reply['error'] !== undefined) throw itemFailure(where, reply['error']);
+  if (reply['object'] === 'error') throw itemFailure(where, reply['message']);
   const meta = reply['meta_info'];
   if (!isRecord(meta)) throw unusableReply(where, 'it has no meta_info');
   const finish = meta['finish_reason'];

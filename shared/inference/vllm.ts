@@ -1,6 +1,6 @@
 import type { Get, Post, Protocol, ProtocolContext } from './protocol.js';
 import { countOrNull, stringOrNull } from './protocol.js';
-import { readModelEntry } from './models.js';
+import { modelName, readModelEntry } from './models.js';
 import { checkTokenReply, isRecord, show, weightsVersionOf, type RawReply } from './reply-checks.js';
 import { RequestFailure, unusableReply } from './request-failure.js';
 import { requestSeed } from './seed.js';
@@ -15,7 +15,7 @@ const COMPLETIONS = '/v1/completions';
  */
 export function vllmProtocol(context: ProtocolContext): Protocol {
   let path: typeof GENERATE | typeof COMPLETIONS = GENERATE;
-  let model = context.model;
+  const model = modelName(context);
   const send = async (request: GenerateRequest, post: Post, name: string): Promise<GenerateReply> => {
     if (path === COMPLETIONS)
       return decodeCompletion(await post(path, completionBody(request, name)), request, context);
@@ -29,8 +29,7 @@ export function vllmProtocol(context: ProtocolContext): Protocol {
   };
   return {
     async generate(request, post, get) {
-      model ??= (await readModelEntry(get, context)).id;
-      return send(request, post, model);
+      return send(request, post, await model(get));
     },
     async facts(get: Get) {
       const entry = await readModelEntry(get, context);

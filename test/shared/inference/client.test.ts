@@ -149,6 +149,20 @@ describe('what is sent', () => {
     });
   });
 
+  it.each(['vllm', 'openai'] as const)(
+    '%s asks for the model’s name once, however many requests need it',
+    async (protocol) => {
+      const fault = `ok~name-${protocol}`;
+      const client = createInferenceClient({ protocol, endpoint: `${server.address}/${fault}` });
+      const messages = [{ role: 'user' as const, content: 'Hi' }];
+      await Promise.all([1, 2, 3].map(() => client.generate(request({ messages, wantLogProbs: false }))));
+      await client.close();
+      const paths = (await seen(fault)).map((entry) => entry.path);
+      expect(paths.filter((path) => path === '/v1/models')).toHaveLength(1);
+      expect(paths).toHaveLength(4);
+    }
+  );
+
   it('no id outside the vocabulary: a real SGLang would end at it', async () => {
     const client = open('ok~never', { vocabSize: 100 });
     await expect(client.generate(request({ promptIds: [1, 100] }))).rejects.toThrow(
