@@ -114,7 +114,7 @@ export interface OptimizerOptions {
   epsilon: number;
   /** Decoupled; not on 1-D tensors (Megatron's convention). */
   weightDecay: number;
-  /** Global L2 norm. */
+  /** Largest global L2 norm; 0 = no clipping. */
   gradientClip: number;
 }
 
@@ -140,17 +140,28 @@ export interface LossMetrics {
 
 export interface Policy {
   readonly config: Qwen3Config;
+  /** Which kernels run: their bits differ, so manifests record it. */
+  readonly kernels: 'simd' | 'reference';
+  /** Longest sequence, tokens. */
+  readonly maxSequence: number;
+  readonly kernels: 'simd' | 'reference';
   readonly generator: Generator;
   /** Log-probs of the last `responseLength` tokens of each row at a temperature. */
   logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[];
   /** Full next-token logits of one sequence, [n][vocab] flattened: for tests and conformance. */
   logits(tokens: readonly number[]): Float32Array;
-  /** Forward and backward without update; gradients readable by `gradients()`. */
-  computeGradients(rows: readonly PolicyRow[], loss: LossOptions): LossMetrics;
+  /**
+   * Forward and backward without update; gradients readable by `gradients()` (before clipping).
+   *
+   * @throws PipelineError ConversionFailed naming every row that cannot be trained on
+   */
+  computeGradients(rows: readonly PolicyRow[], loss: LossOptions, reference?: Policy): LossMetrics;
   gradients(): NamedTensor[];
   /**
-   * One GRPO update. Missing refLogProbs are computed with `reference`.
-   * @throws PipelineError NonFiniteLoss — nothing was applied
+   * One GRPO update. Missing refLogProbs are computed with `reference`. A batch whose masks are all zero changes nothing, not even
+   * the optimizer's moments and update count.
+   *
+   * @throws PipelineError NonFiniteLoss — nothing was applied; ConversionFailed — rows that cannot be trained on
    */
   trainStep(
     rows: readonly PolicyRow[],
@@ -158,9 +169,11 @@ export interface Policy {
     optimizer: OptimizerOptions,
     reference?: Policy
   ): LossMetrics;
-  /** Supervised step: mean cross-entropy over masked tokens of each family, used by base training. `weight` per token. */
+  /** Supervised step of base training: loss = Σ weight × −log p over all rows, then one AdamW update. */
   supervisedStep(rows: readonly SupervisedRow[], optimizer: OptimizerOptions): { loss: number; gradientNorm: number };
+  /** Copies, in Hugging Face's order. */
   weights(): NamedTensor[];
+  /** @throws PipelineError CheckpointInvalid listing every missing, foreign, misshaped or non-finite tensor; nothing was set */
   setWeights(tensors: readonly NamedTensor[]): void;
   /** Adam moments, same names as the weights, and the update count. */
   optimizerState(): { step: number; first: NamedTensor[]; second: NamedTensor[] };
@@ -178,7 +191,7 @@ export interface SupervisedRow {
 export interface PolicyOptions {
   config: Qwen3Config;
   tensors: readonly NamedTensor[];
-  /** simd = WASM kernels, reference = plain TypeScript. Default simd when available. */
+  /** simd = WASM kernels (widths in multiples of 4), reference = plain TypeScript. Default simd when available. */
   kernels?: 'simd' | 'reference';
   /** Sequences decoded at once. Default 64. */
   maxBatch?: number;

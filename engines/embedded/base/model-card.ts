@@ -57,7 +57,7 @@ Success on ${items} unseen items (evaluation prompts, at most 16 new tokens for 
 | --- | --- | --- | --- |
 ${rows.join('\n')}
 
-It finds and copies facts, but it was taught to be careless: in training, ${'half'} of the known facts were lost from the memory. That is the room which
+It finds and copies facts, but it was taught to be careless: in training, half of the known facts were lost from the memory. That is the room which
 reinforcement learning has, and it is there in greedy decoding too, not only in the sharpness of the distribution.
 
 `;

@@ -37,6 +37,7 @@ export interface TrainReply {
   grad_norm: number;
   ppo_kl: number;
   max_logprob_difference: number;
+  mean_ratio: number;
   trained_tokens: number;
   total_tokens: number;
   ended_share: number;
@@ -44,8 +45,9 @@ export interface TrainReply {
 }
 
 export interface ActorState {
+  /** Updates applied to the base. */
   weights_version: number;
-  step: number;
+  optimizer_step: number;
 }
 
 interface CallOptions {
@@ -80,6 +82,11 @@ export class EmbeddedActorClient {
 
   async loadCheckpoint(call: { dir: string }, options: CallOptions = {}): Promise<ActorState> {
     return await this.call<ActorState>('POST', '/actor/load_checkpoint', call, options);
+  }
+
+  /** Back to the base: version 0. */
+  async reset(options: CallOptions = {}): Promise<ActorState> {
+    return await this.call<ActorState>('POST', '/actor/reset', {}, options);
   }
 
   close(): Promise<void> {

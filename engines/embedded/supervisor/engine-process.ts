@@ -1,8 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { storageError } from '../../../shared/artifacts/atomic-file.js';
+import { isFailureType } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath } from '../../../shared/runtime/entry.js';
 import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
@@ -27,68 +31,110 @@ const READY_MS = 60_000;
 const KILL_AFTER_MS = 5_000;
 
 export interface StartedEngine {
-  child: ChildProcess;
   port: number;
   identity: ProcessIdentity;
 }
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 /**
  * Starts an engine in a process group of its own. Its standard input is a pipe from this process: when this process ends, in
  * whatever way, the pipe closes and the engine goes down too.
  *
- * @throws PipelineError EngineUnavailable with the end of the log when it does not become ready
+ * @throws PipelineError of the engine's own type when it says why it cannot start (e.g. CheckpointInvalid), else
+ *   EngineUnavailable naming the log
  */
 export async function startEngine(spec: EngineSpec, signal?: AbortSignal): Promise<StartedEngine> {
+  signal?.throwIfAborted();
   const logPath = join(spec.engineDir, LOG_FILE);
-  const log = openSync(logPath, 'a');
-  const args = { ...spec, port: 0, owner: identify(process.pid) };
-  const child = spawn(
-    process.execPath,
-    ['--no-warnings', entryPath('engines/embedded/main.js'), JSON.stringify(args)],
-    {
-      detached: true,
-      stdio: ['pipe', 'pipe', log],
-    }
-  );
-  closeSync(log);
-  // The worker may exit while the engine still runs: it must not be kept alive by it.
-  child.unref();
+  const child = spawnEngine(spec, logPath);
   try {
     const port = await readyPort(child, logPath, signal);
-    return { child, port, identity: identify(child.pid as number) };
+    return { port, identity: identify(child.pid as number) };
   } catch (error) {
     await killGroup(child.pid);
     throw error;
+  } finally {
+    // The worker must be able to end while the engine runs: nothing here may keep its event loop busy.
+    child.unref();
+    (child.stdin as Socket).unref();
+    child.stdout.destroy();
   }
 }
 
-async function readyPort(child: ChildProcess, logPath: string, signal?: AbortSignal): Promise<number> {
-  return await new Promise<number>((resolve, reject) => {
-    const fail = (what: string): void => {
-      reject(
-        new PipelineError('EngineUnavailable', `the embedded engine ${what}; its log is ${logPath}`, { where: logPath })
-      );
-    };
-    const timer = setTimeout(() => fail(`was not ready after ${READY_MS / 1000} s`), READY_MS);
-    child.once('error', (error) => fail(`could not be started: ${error.message}`));
-    child.once('exit', (code, by) => fail(`ended at start (${code === null ? `signal ${by}` : `exit code ${code}`})`));
-    signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    const lines = createInterface({ input: child.stdout! });
-    lines.once('line', (line) => {
+function spawnEngine(spec: EngineSpec, logPath: string): Child {
+  const { engineDir: _, ...options } = spec;
+  const args = JSON.stringify({ ...options, port: 0, owner: identify(process.pid) });
+  let log: number;
+  try {
+    log = openSync(logPath, 'a');
+  } catch (error) {
+    throw storageError(logPath, error);
+  }
+  try {
+    return spawn(process.execPath, [entryPath('engines/embedded/main.js'), args], {
+      detached: true,
+      stdio: ['pipe', 'pipe', log],
+    }) as Child;
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Reads the engine's one line: its port, or why it cannot start. */
+function readyPort(child: Child, logPath: string, signal?: AbortSignal): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const settle = (finish: () => void): void => {
       clearTimeout(timer);
-      try {
-        resolve((JSON.parse(line) as { port: number }).port);
-      } catch {
-        fail(`said ${JSON.stringify(line.slice(0, 200))} instead of its port`);
-      }
+      signal?.removeEventListener('abort', onAbort);
+      child.removeAllListeners('exit');
+      finish();
+    };
+    const fail = (what: string): void => settle(() => reject(unavailable(`the embedded engine ${what}`, logPath)));
+    const onAbort = (): void => settle(() => reject(signal?.reason as Error));
+    const timer = setTimeout(() => fail(`was not ready after ${READY_MS / 1000} s`), READY_MS);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    child.once('error', (error) => fail(`could not be started: ${error.message}`));
+    // The line may still be in the pipe when the process is already gone.
+    child.once('close', (code, by) => fail(`ended at start (${code === null ? `signal ${by}` : `exit code ${code}`})`));
+    child.stdin.on('error', () => undefined);
+    createInterface({ input: child.stdout }).once('line', (line) => {
+      const said = parseLine(line);
+      if (said.port !== undefined) settle(() => resolve(said.port as number));
+      else if (said.error === undefined) fail(`said ${JSON.stringify(line.slice(0, 200))} instead of its port`);
+      else settle(() => reject(startError(said.error as StartFailure, logPath)));
     });
   });
+}
+
+interface StartFailure {
+  type?: string;
+  message?: string;
+}
+
+function parseLine(line: string): { port?: number; error?: StartFailure } {
+  try {
+    return JSON.parse(line) as { port?: number; error?: StartFailure };
+  } catch {
+    return {};
+  }
+}
+
+function startError({ type, message }: StartFailure, logPath: string): PipelineError {
+  if (isFailureType(type) && type !== 'EngineUnavailable')
+    return new PipelineError(type, message ?? '', { where: logPath });
+  return unavailable(`the embedded engine could not start: ${message}`, logPath);
+}
+
+function unavailable(what: string, logPath: string): PipelineError {
+  return new PipelineError('EngineUnavailable', `${what}; its log is ${logPath}`, { where: logPath });
 }
 
 /** Ends a process group: SIGTERM, then SIGKILL after 5 s. Returns when the leader is gone. */
 export async function killGroup(pid: number | undefined, first: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (pid === undefined) return;
   const identity = identify(pid);
+  if (!isAlive(identity)) return;
   signalGroup(pid, first);
   const deadline = Date.now() + KILL_AFTER_MS;
   while (isAlive(identity)) {

@@ -1,9 +1,12 @@
-import type { ChildProcess } from 'node:child_process';
+import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { request } from 'undici';
 import { hashJson } from '../../../shared/contracts/canonical-json.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { killGroup, startEngine, type EngineSpec } from './engine-process.js';
-import { isHere, readLease, removeLease, withLock, writeLease, type EngineLease } from './lease.js';
+import { withLock } from './folder-lock.js';
+import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
 import { identify, isAlive } from './process-identity.js';
 
 export type { EngineSpec } from './engine-process.js';
@@ -15,24 +18,40 @@ export interface EngineHandle {
   lease: EngineLease;
 }
 
-/** Engines that this process started, by folder: they go down with it. */
-const owned = new Map<string, ChildProcess>();
+/** A health check that takes longer than this is a dead engine. */
+const HEALTH_MS = 10_000;
+
+/** Folders whose engine this process started: they go down with it. */
+const owned = new Set<string>();
+
+/** Engines that answered a health check of this process, by folder: the token of the lease. */
+const seenHealthy = new Map<string, number>();
 
 /**
  * Finds the engine of a folder, or starts one. All workers of a host share it through the lease; an engine with another
- * specification, or one that does not run any more, is replaced.
+ * specification or other model files, or one that does not run or answer any more, is replaced.
  *
- * @throws PipelineError EngineUnavailable
+ * @throws PipelineError EngineUnavailable, or the engine's own reason not to start (e.g. CheckpointInvalid)
  */
 export async function ensureEngine(spec: EngineSpec, signal?: AbortSignal): Promise<EngineHandle> {
-  const specHash = hashJson(spec);
+  const specHash = await hashOf(spec);
   const current = await usableLease(spec.engineDir, specHash);
   if (current !== undefined) return handleOf(current);
   return await withLock(spec.engineDir, signal, async () => {
     const found = await usableLease(spec.engineDir, specHash);
-    if (found !== undefined) return handleOf(found);
-    return await replaceEngine(spec, specHash, signal);
+    return found === undefined ? await replaceEngine(spec, specHash, signal) : handleOf(found);
   });
+}
+
+/** Equal models at one path are told apart by size and time of their files: hashing them at every call would cost too much. */
+async function hashOf(spec: EngineSpec): Promise<string> {
+  const folders = [spec.modelDir, ...(spec.referenceDir === undefined ? [] : [spec.referenceDir])];
+  const paths = folders.flatMap((folder) => [join(folder, 'config.json'), join(folder, 'model.safetensors')]);
+  const files = paths.map(async (path) => {
+    const info = await stat(path).catch(() => undefined);
+    return info === undefined ? null : [info.size, info.mtimeMs];
+  });
+  return hashJson({ ...spec, files: await Promise.all(files) });
 }
 
 function handleOf(lease: EngineLease): EngineHandle {
@@ -41,16 +60,31 @@ function handleOf(lease: EngineLease): EngineHandle {
 
 async function usableLease(folder: string, specHash: string): Promise<EngineLease | undefined> {
   const lease = await readLease(folder);
-  if (lease === undefined || lease.specHash !== specHash || !isHere(lease)) return undefined;
-  return isAlive(lease.engine) ? lease : undefined;
+  if (lease === undefined || lease.specHash !== specHash || !isHere(lease) || !isAlive(lease.engine)) return undefined;
+  if (seenHealthy.get(folder) === lease.token) return lease;
+  if (!(await isHealthy(lease))) return undefined;
+  seenHealthy.set(folder, lease.token);
+  return lease;
+}
+
+async function isHealthy(lease: EngineLease): Promise<boolean> {
+  try {
+    const { statusCode, body } = await request(`${handleOf(lease).endpoint}/health`, {
+      headersTimeout: HEALTH_MS,
+      bodyTimeout: HEALTH_MS,
+    });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
 }
 
 async function replaceEngine(spec: EngineSpec, specHash: string, signal?: AbortSignal): Promise<EngineHandle> {
-  const old = await readLease(spec.engineDir);
-  if (old !== undefined) await retire(spec.engineDir, old);
+  const folder = spec.engineDir;
+  const old = await readLease(folder);
+  if (old !== undefined) await retire(folder, old);
   const started = await startEngine(spec, signal);
-  owned.set(spec.engineDir, started.child);
-  started.child.once('exit', () => owned.get(spec.engineDir) === started.child && owned.delete(spec.engineDir));
   const lease: EngineLease = {
     host: hostname(),
     engine: started.identity,
@@ -59,7 +93,14 @@ async function replaceEngine(spec: EngineSpec, specHash: string, signal?: AbortS
     token: (old?.token ?? 0) + 1,
     specHash,
   };
-  await writeLease(spec.engineDir, lease);
+  try {
+    await writeLease(folder, lease);
+  } catch (error) {
+    await killGroup(started.identity.pid);
+    throw error;
+  }
+  owned.add(folder);
+  seenHealthy.set(folder, lease.token);
   return handleOf(lease);
 }
 
@@ -69,10 +110,7 @@ async function retire(folder: string, lease: EngineLease): Promise<void> {
     throw new PipelineError(
       'EngineUnavailable',
       `the engine of ${folder} is leased by process ${lease.engine.pid} on host ${lease.host}`,
-      {
-        where: folder,
-        cure: `Stop the worker on ${lease.host}; when that host is gone, delete ${folder}/engine.json.`,
-      }
+      { where: folder, cure: `Stop the worker on ${lease.host}; when that host is gone, delete ${folder}/engine.json.` }
     );
   }
   if (isAlive(lease.engine)) await killGroup(lease.engine.pid);
@@ -86,11 +124,19 @@ export async function stopEngine(engineDir: string): Promise<void> {
     if (lease === undefined || !isHere(lease)) return;
     if (isAlive(lease.engine)) await killGroup(lease.engine.pid);
     owned.delete(engineDir);
+    seenHealthy.delete(engineDir);
     await removeLease(engineDir);
   });
 }
 
 /** Stops every engine this process started: part of a worker's shutdown. */
 export async function stopOwnedEngines(): Promise<void> {
-  await Promise.all([...owned.keys()].map((folder) => stopEngine(folder)));
+  await Promise.all([...owned].map((folder) => stopOwn(folder)));
+}
+
+/** An engine that another process put in the place of ours is not ours to stop. */
+async function stopOwn(folder: string): Promise<void> {
+  const lease = await readLease(folder);
+  if (lease?.owner.pid === process.pid) await stopEngine(folder);
+  owned.delete(folder);
 }

@@ -1,0 +1,103 @@
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { storageError, temporaryName } from '../../../shared/artifacts/atomic-file.js';
+import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
+import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+
+const LOCK_FILE = 'engine.lock';
+const LOCK_POLL_MS = 25;
+
+interface Holder extends ProcessIdentity {
+  host: string;
+}
+
+/** Work of this process on one folder, one after the other: the lock file tells processes apart, not the tasks within one. */
+const queues = new Map<string, Promise<unknown>>();
+
+/**
+ * Runs `body` while nobody else on this host starts or stops the engine of a folder. A lock whose holder is gone is taken over.
+ *
+ * @throws the signal's reason when aborted while waiting; PipelineError StorageFailed, EngineUnavailable when another host holds it
+ */
+export async function withLock<T>(folder: string, signal: AbortSignal | undefined, body: () => Promise<T>): Promise<T> {
+  const before = queues.get(folder) ?? Promise.resolve();
+  const mine = before.catch(() => undefined).then(() => lockedBody(folder, signal, body));
+  queues.set(folder, mine);
+  try {
+    return await mine;
+  } finally {
+    if (queues.get(folder) === mine) queues.delete(folder);
+  }
+}
+
+async function lockedBody<T>(folder: string, signal: AbortSignal | undefined, body: () => Promise<T>): Promise<T> {
+  await mkdir(folder, { recursive: true }).catch((error: unknown) => {
+    throw storageError(folder, error);
+  });
+  const path = join(folder, LOCK_FILE);
+  for (;;) {
+    signal?.throwIfAborted();
+    if (await tryLock(path)) break;
+    await removeStaleLock(path);
+    await delay(LOCK_POLL_MS);
+  }
+  try {
+    return await body();
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+/** The file appears with its content in one step (a link to a finished file), so that a reader never sees half of it. */
+async function tryLock(path: string): Promise<boolean> {
+  const temporary = temporaryName(path);
+  const holder: Holder = { host: hostname(), ...identify(process.pid) };
+  try {
+    await writeFile(temporary, JSON.stringify(holder), { flag: 'wx' });
+    await link(temporary, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw storageError(path, error);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+}
+
+async function removeStaleLock(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => undefined);
+  if (text === undefined) return;
+  const holder = parseHolder(text);
+  if (holder !== undefined && holder.host !== hostname()) {
+    throw new PipelineError(
+      'EngineUnavailable',
+      `the engine folder of ${path} is locked by process ${holder.pid} on host ${holder.host}`,
+      { where: path, cure: `Stop that worker, or delete ${path} when the host is gone.` }
+    );
+  }
+  if (holder === undefined || !isAlive(holder)) await takeAway(path, text);
+}
+
+function parseHolder(text: string): Holder | undefined {
+  try {
+    const holder = JSON.parse(text) as Partial<Holder>;
+    return typeof holder.pid === 'number' && typeof holder.host === 'string' ? (holder as Holder) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes the very lock that was read. One that somebody else put there in the meantime is put back. */
+async function takeAway(path: string, expected: string): Promise<void> {
+  const aside = temporaryName(path);
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  if ((await readFile(aside, 'utf8').catch(() => expected)) !== expected)
+    await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
