@@ -16,7 +16,8 @@ const addedToken = z.looseObject({
 
 const tokenizerJson = z.looseObject({
   model: z.looseObject({
-    type: z.string().optional(),
+    // The library takes an unknown kind for an old one without a type, and gives wrong ids.
+    type: z.enum(['BPE', 'WordPiece', 'Unigram']).optional(),
     // Not looked into: a vocabulary has 150,000 entries, and the library reads them anyway.
     vocab: z.custom<object>((value) => typeof value === 'object' && value !== null, 'a vocabulary is missing'),
     continuing_subword_prefix: z.string().nullish(),

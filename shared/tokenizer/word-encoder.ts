@@ -8,19 +8,17 @@ import {
 } from '@huggingface/tokenizers';
 import { AddedTokenScanner, type AddedToken } from './added-tokens.js';
 import { toByteCharacters } from './byte-alphabet.js';
+import { BytePairs } from './byte-pairs.js';
 import { GenerationalCache } from './generational-cache.js';
-import { LongWordMerger } from './long-word.js';
 import { splitterOf, type WordSplitter } from './word-splitter.js';
 import type { TokenizerJson } from './tokenizer-files.js';
 
 /** Words kept with their ids; longer ones are too rare to be met again. */
 const CACHED_WORDS = 50_000;
 const LONGEST_CACHED_WORD = 64;
-/** From this length on (UTF-16 units of the byte alphabet) a word is merged in typed arrays. */
-const LONG_WORD = 256;
 
 /**
- * Encodes with the library's own pieces (normal form, pattern, merges), but word by word, so that a word's ids are
+ * Encodes with the library's own pieces (pattern, merges, vocabulary), but word by word, so that a word's ids are
  * computed once and then looked up.
  *
  * It is the same as the library's `encode` because, for the tokenizers it accepts, the library too encodes each word
@@ -29,10 +27,9 @@ const LONG_WORD = 256;
  */
 export class WordEncoder {
   readonly #cache = new GenerationalCache<readonly number[]>(CACHED_WORDS);
-  #merger: LongWordMerger | undefined;
 
   constructor(
-    private readonly model: BPE,
+    private readonly pairs: BytePairs,
     private readonly splitter: WordSplitter,
     private readonly raw: AddedTokenScanner,
     private readonly normalized: AddedTokenScanner,
@@ -81,19 +78,9 @@ export class WordEncoder {
   #wordIds(word: string): readonly number[] {
     const known = this.#cache.get(word);
     if (known !== undefined) return known;
-    const ids = this.#encodeWord(toByteCharacters(word));
+    const ids = this.pairs.encode(toByteCharacters(word));
     if (word.length <= LONGEST_CACHED_WORD) this.#cache.set(word, ids);
     return ids;
-  }
-
-  #encodeWord(characters: string): number[] {
-    if (characters.length >= LONG_WORD && !this.model.ignore_merges) {
-      this.#merger ??= new LongWordMerger(this.model);
-      const ids = this.#merger.isUsable ? this.#merger.encode(characters) : undefined;
-      if (ids !== undefined) return ids;
-    }
-    const tokens = this.model.encode([characters]);
-    return tokens.map((token) => this.model.tokens_to_ids.get(token) as number);
   }
 }
 
@@ -115,7 +102,13 @@ export function wordEncoderFor(library: LibraryTokenizer, json: TokenizerJson): 
     if (isNfc && (wanted ?? !special)) normalized.push({ content: content.normalize('NFC'), id });
     else raw.push({ content, id });
   }
-  return new WordEncoder(model, splitter, new AddedTokenScanner(raw), new AddedTokenScanner(normalized), isNfc);
+  return new WordEncoder(
+    new BytePairs(model),
+    splitter,
+    new AddedTokenScanner(raw),
+    new AddedTokenScanner(normalized),
+    isNfc
+  );
 }
 
 /** `Split(pattern, Isolated)` then `ByteLevel` without a pattern of its own, or `ByteLevel` alone. */
