@@ -1,0 +1,42 @@
+# Thin targets: what they do is in package.json's scripts and in `memagent`.
+.DEFAULT_GOAL := build
+.PHONY: build demo test lint bench chaos record-histories conformance base schema clean prepare
+
+CASES ?= ../shared/cases
+SEED ?= 1
+
+prepare:
+	@sh scripts/prepare.sh
+
+build: prepare ## Install and compile; afterwards `npx memagent` works from here.
+	@npm run --silent build
+
+demo: build ## The laptop recipe from raw data to verdict.
+	@node dist/cli/main.js demo
+
+test: build lint ## Build, lint, run every test.
+	@npm test --silent
+
+lint: prepare ## Types, code rules, format, import direction.
+	@npm run --silent lint
+
+bench: build ## Measure the engine and the pipeline.
+	@npm run --silent bench
+
+chaos: build ## Kill processes at random during a laptop run; compare its bytes with a calm run.
+	@npm run --silent chaos -- --seed $(SEED)
+
+record-histories: build ## Record the workflow histories that the replay tests hold the code against.
+	@npm run --silent record-histories
+
+conformance: build ## Run the case files of CASES=folder.
+	@node dist/cli/main.js conformance $(CASES)
+
+base: build ## Train the laptop's base model again.
+	@npm run --silent build:base
+
+schema: build ## Write recipes/recipe.schema.json.
+	@npm run --silent build:schema
+
+clean: ## Remove what was built; packages and runs stay.
+	@rm -rf dist .eslintcache
