@@ -1,0 +1,75 @@
+import { count, plural } from '../format.js';
+import { html, type Html, type Value } from '../html.js';
+import { datasetLabel, type RunData } from '../run-data.js';
+import { section } from './parts.js';
+import { fullRun } from './ledger.js';
+
+/** What did not go as a calm, complete, fresh run would have gone. */
+export function deviationsSection(data: RunData): Html {
+  const found = [...attempts(data), ...stages(data), ...reuse(data), ...trimming(data), ...evaluations(data)];
+  const missing = data.problems;
+  return section(
+    'deviations',
+    'Deviations and gaps',
+    '',
+    html`${
+      found.length === 0
+        ? html`<p>None recorded: nothing was repeated, reused, cut or left out.</p>`
+        : html`<ul class="plain">
+            ${found.map((text) => html`<li>${text}</li>`)}
+          </ul>`
+    }
+    ${
+      missing.length > 0 &&
+      html`<h3>Missing from the run’s folder</h3>
+        <ul class="plain">
+          ${missing.map((text) => html`<li>${text}</li>`)}
+        </ul>`
+    }`
+  );
+}
+
+function attempts(data: RunData): Value[] {
+  const failed = data.progress?.failedAttempts ?? 0;
+  return failed === 0
+    ? []
+    : [html`${plural(failed, 'attempt')} failed; causes are in the <a href="#timeline">timeline</a>.`];
+}
+
+function stages(data: RunData): Value[] {
+  return (data.progress?.stages ?? [])
+    .filter(({ state }) => state === 'failed' || state === 'halted' || state === 'cancelled')
+    .map(({ name, state, note }) => html`Stage ${name} is ${state}${note !== undefined && html`: ${note}`}.`);
+}
+
+function reuse(data: RunData): Value[] {
+  const origins = new Map<string, number>();
+  for (const { reusedFrom } of data.artifacts) {
+    if (reusedFrom !== undefined) origins.set(reusedFrom, (origins.get(reusedFrom) ?? 0) + 1);
+  }
+  return [...origins].map(
+    ([run, files]) =>
+      html`${plural(files, 'artifact')} made by the earlier run <b>${run}</b> from the same inputs and code; taken over
+        after their hashes were checked.`
+  );
+}
+
+function trimming(data: RunData): Value[] {
+  return data.arms.flatMap((arm) => {
+    const trimmed = fullRun(arm)?.trimmed ?? 0;
+    return trimmed > 0
+      ? [html`Arm ${arm.name} trimmed ${plural(trimmed, 'row')} to its global batch, as its reference does.`]
+      : [];
+  });
+}
+
+function evaluations(data: RunData): Value[] {
+  return data.evaluations.flatMap(({ model, dataset, summary }) => {
+    if (summary === undefined || summary.errors === 0) return [];
+    const label = datasetLabel(data, dataset);
+    return [
+      html`${model} on ${label}: ${count(summary.errors)} of ${plural(summary.total, 'item')} ended with a request
+      error.`,
+    ];
+  });
+}
