@@ -59,9 +59,19 @@ const LEVELS: Readonly<Record<LogLevel, 'trace' | 'debug' | 'info' | 'warn' | 'e
   ERROR: 'error',
 };
 
-/** Temporal's logger on pino: message and fields come in the other order, and its fields have symbol keys that pino drops. */
+/** What the SDK reports of every worker that does only one kind of work; nothing is wrong then. */
+const EXPECTED = /^No (workflows|activities|Nexus services) registered/;
+
+/** The SDK tells every state of every worker; a person wants to know that the process started and stopped. */
+function levelOf(level: LogLevel, message: string, meta?: LogMetadata): LogLevel {
+  const routine = EXPECTED.test(message) || (level === 'INFO' && meta?.['sdkComponent'] === 'worker');
+  return routine ? 'DEBUG' : level;
+}
+
+/** Temporal's logger on pino: message and fields come in the other order. */
 export function temporalLogger(log: Logger): TemporalLogger {
-  const write = (level: LogLevel, message: string, meta?: LogMetadata): void => log[LEVELS[level]](meta ?? {}, message);
+  const write = (level: LogLevel, message: string, meta?: LogMetadata): void =>
+    log[LEVELS[levelOf(level, message, meta)]](meta ?? {}, message);
   return {
     log: write,
     trace: (message, meta) => write('TRACE', message, meta),
