@@ -23,8 +23,12 @@ export function addConformance(context: CommandContext): void {
 }
 
 async function conformance({ terminal }: CommandContext, folder: string, options: ConformanceOptions): Promise<number> {
-  const { runConformance } = await import('../../shared/conformance/runner.js');
-  const results = await runConformance(folder);
+  const [{ runConformance }, { CHECKERS }, { policyCheckers }] = await Promise.all([
+    import('../../shared/conformance/runner.js'),
+    import('../../shared/conformance/registry.js'),
+    import('../../engines/embedded/conformance/index.js'),
+  ]);
+  const results = await runConformance(folder, [...CHECKERS, ...policyCheckers()]);
   const failed = results.filter((file) => file.failed > 0);
   if (options.json === true) terminal.out(JSON.stringify(results));
   else {
