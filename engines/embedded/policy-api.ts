@@ -144,7 +144,6 @@ export interface Policy {
   readonly kernels: 'simd' | 'reference';
   /** Longest sequence, tokens. */
   readonly maxSequence: number;
-  readonly kernels: 'simd' | 'reference';
   readonly generator: Generator;
   /** Log-probs of the last `responseLength` tokens of each row at a temperature. */
   logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[];
