@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { packageRoot } from '../../shared/runtime/entry.js';
+import { findBinary } from '../../shared/temporal-binary/find-binary.js';
 import { runProgram } from '../../shared/temporal-binary/run-program.js';
 import { RETENTION_DAYS } from '../../workers/namespace-setup.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workers/search-attributes.js';
@@ -102,5 +106,34 @@ describe('docker-compose.temporal.yml', () => {
       return match === null ? [] : [[match[1], match[2]?.toUpperCase()]];
     });
     expect(Object.fromEntries(registered)).toEqual(SEARCH_ATTRIBUTE_TYPES);
+  });
+
+  it('sets up a real server with its script, also when it runs a second time', async () => {
+    const bin = await mkdtemp(join(tmpdir(), 'memagent-compose-'));
+    const environment = await TestWorkflowEnvironment.createLocal({
+      server: { executable: { type: 'existing-path', path: (await findBinary()).path } },
+    });
+    try {
+      await symlink((await findBinary()).path, join(bin, 'temporal'));
+      const TEMPORAL_ADDRESS = environment.connection.options.address;
+      const env = { ...process.env, PATH: `${bin}:${process.env['PATH']}`, TEMPORAL_ADDRESS };
+      for (const run of ['first', 'second']) {
+        const result = await runProgram('/bin/sh', ['-eu', '-c', script('namespace-setup')], {
+          env,
+          timeoutMs: 60_000,
+        });
+        expect(result.code, `${run} run: ${result.output}`).toBe(0);
+      }
+      const namespace = 'default';
+      const { config } = await environment.client.workflowService.describeNamespace({ namespace });
+      expect(Number(config?.workflowExecutionRetentionTtl?.seconds)).toBe(RETENTION_DAYS * 86_400);
+      const reply = await environment.connection.operatorService.listSearchAttributes({ namespace });
+      expect(Object.keys(reply.customAttributes ?? {})).toEqual(
+        expect.arrayContaining(Object.keys(SEARCH_ATTRIBUTE_TYPES))
+      );
+    } finally {
+      await environment.teardown();
+      await rm(bin, { recursive: true });
+    }
   });
 });
