@@ -9,7 +9,7 @@ export interface PageLocation {
 }
 
 /** Uncompressed bytes of one batch of rows, about. */
-const BATCH_BYTES = 16 * 1024 * 1024;
+const BATCH_BYTES = 8 * 1024 * 1024;
 /** Column chunks smaller than this are read whole: looking for their pages would cost more. */
 const LARGE_CHUNK_BYTES = 4 * 1024 * 1024;
 /** Bytes read to parse a page header; headers with long statistics are read again with more. */
@@ -17,20 +17,39 @@ const HEADER_BYTES = 4 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024 * 1024;
 
 /**
- * Row ranges `[from, to)` of a row group, each about {@link BATCH_BYTES}. A group whose large columns are nested is one
- * batch: such columns can only be decoded as a whole.
+ * Row ranges `[from, to)` of a row group, each about {@link BATCH_BYTES}, cut where pages of the largest column begin: a page
+ * can only be decoded as a whole, and some writers put a thousand rows of any size into one. A group whose large columns are
+ * nested is one batch, for the same reason.
+ *
+ * @param pages what {@link pageLocationsOf} found for the group
  */
-export function planBatches(group: RowGroup, tree: SchemaTree): [number, number][] {
+export function planBatches(
+  group: RowGroup,
+  tree: SchemaTree,
+  pages: Readonly<Record<string, readonly PageLocation[]>>
+): [number, number][] {
   const rows = Number(group.num_rows);
-  const nestedLarge = group.columns.some(
-    ({ meta_data: meta }) => meta !== undefined && isLarge(meta) && !isFlat(meta, tree)
-  );
-  const step = nestedLarge
-    ? rows
-    : Math.max(1, Math.floor((rows * BATCH_BYTES) / Math.max(1, uncompressedBytes(group))));
+  const large = group.columns.flatMap(({ meta_data: meta }) => (meta !== undefined && isLarge(meta) ? [meta] : []));
+  if (large.some((meta) => !isFlat(meta, tree))) return [[0, rows]];
+  const step = Math.max(1, Math.floor((rows * BATCH_BYTES) / Math.max(1, uncompressedBytes(group))));
+  const starts = pageStarts(large, pages);
   const batches: [number, number][] = [];
-  for (let from = 0; from < rows; from += step) batches.push([from, Math.min(rows, from + step)]);
+  for (let from = 0; from < rows;) {
+    const to =
+      starts?.find((start) => start >= from + step) ?? (starts === undefined ? Math.min(rows, from + step) : rows);
+    batches.push([from, to]);
+    from = to;
+  }
   return batches;
+}
+
+/** First rows of the largest column's pages, or undefined when no large column's pages are known. */
+function pageStarts(
+  large: ColumnMetaData[],
+  pages: Readonly<Record<string, readonly PageLocation[]>>
+): number[] | undefined {
+  const bySize = large.sort((a, b) => Number(b.total_uncompressed_size - a.total_uncompressed_size));
+  return pages[bySize[0]?.path_in_schema.join('.') ?? '']?.map((page) => Number(page.first_row_index));
 }
 
 /**

@@ -13,8 +13,14 @@ import { checkLfsPointer, dataInvalid, type ReadOptions, type SourceRow } from '
 
 const CURE = 'It is torn or not Parquet: copy or download it again and compare its SHA-256';
 
+/** Buffer decodes UTF-8 several times faster than TextDecoder does. */
+const PARSERS = {
+  stringFromBytes: (bytes: Uint8Array): string =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+};
+
 /**
- * Rows of a Parquet file of any size, in batches of about 16 MiB: row group by row group, and within a large group page by page.
+ * Rows of a Parquet file of any size, in batches of about 8 MiB: row group by row group, and within a large group page by page.
  *
  * @throws PipelineError DataInvalid when the file is torn or not Parquet
  */
@@ -44,13 +50,14 @@ async function* readGroups(
     const groupStart = row;
     const pages = await decoding(path, row, () => pageLocationsOf(file, metadata, groupIndex));
     const pageLocationsByGroup = metadata.row_groups.map((_, index) => (index === groupIndex ? pages : {}));
-    for (const [from, to] of planBatches(group, tree)) {
+    for (const [from, to] of planBatches(group, tree, pages)) {
       signal?.throwIfAborted();
       // hyparquet takes page locations that it would otherwise read from the file's own page index.
       const read = {
         file,
         metadata,
         compressors,
+        parsers: PARSERS,
         pageLocationsByGroup,
         rowStart: groupStart + from,
         rowEnd: groupStart + to,

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import type { PyValue } from './python/value.js';
 
@@ -28,15 +29,9 @@ export function dataInvalid(path: string, problem: string, cure: string, cause?:
   return new PipelineError('DataInvalid', `${path}: ${problem}. ${cure}`, { where: path, cure }, { cause });
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Text of UTF-8 bytes, or undefined when they are not UTF-8. A byte order mark stays. */
-export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
+/** Text of UTF-8 bytes, or undefined when they are not UTF-8. A byte order mark stays. Faster than a fatal TextDecoder. */
+export function decodeUtf8(bytes: Buffer): string | undefined {
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }
 
 /**
