@@ -38,5 +38,5 @@ export class RequestError extends Error {
 
 /** A body that is not what the call takes, in FastAPI's words. */
 export function validationError(details: string): RequestError {
-  return new RequestError(400, `1 validation error:\n  ${details}`, undefined, 'openai');
+  return new RequestError(400, `1 validation error:\n  ${details} [${details}]`, undefined, 'openai');
 }
