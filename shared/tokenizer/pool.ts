@@ -10,9 +10,6 @@ import type { Tokenizer } from './types.js';
  */
 export const LARGE_TEXT = 20_000;
 
-/** Megabytes of one worker's heap: a text that needs more ends its worker, not the process. */
-const WORKER_HEAP_MB = 2048;
-
 const WORKER_ENTRY = 'shared/tokenizer/worker.js';
 
 export interface TokenizerPoolOptions {
@@ -22,6 +19,8 @@ export interface TokenizerPoolOptions {
   size?: number;
   /** Jobs waiting at most; more are refused. Default 4096. */
   maxQueued?: number;
+  /** Absolute path of the worker's program. Default: the compiled `worker.js` of this folder. */
+  entry?: string;
 }
 
 interface Task {
@@ -35,14 +34,16 @@ export class TokenizerPool {
   readonly #directory: string;
   readonly #size: number;
   readonly #maxQueued: number;
+  readonly #entry: string | undefined;
   readonly #queue: Task[] = [];
   readonly #running = new Map<Worker, Task | undefined>();
   #closed = false;
 
-  constructor({ directory, size = 1, maxQueued = 4096 }: TokenizerPoolOptions) {
+  constructor({ directory, size = 1, maxQueued = 4096, entry }: TokenizerPoolOptions) {
     this.#directory = directory;
     this.#size = size;
     this.#maxQueued = maxQueued;
+    this.#entry = entry;
   }
 
   /** Worker threads that are alive. */
@@ -111,10 +112,7 @@ export class TokenizerPool {
 
   #start(): Worker {
     const workerData: WorkerData = { directory: this.#directory };
-    const worker = new Worker(entryPath(WORKER_ENTRY), {
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
-    });
+    const worker = new Worker(this.#entry ?? entryPath(WORKER_ENTRY), { workerData });
     let cause: unknown;
     worker.on('message', (reply: WorkerReply) => this.#finish(worker, reply));
     worker.on('error', (error) => (cause = error));

@@ -17,6 +17,9 @@ import type { TokenizerJson } from './tokenizer-files.js';
 const CACHED_WORDS = 50_000;
 const LONGEST_CACHED_WORD = 64;
 
+/** Texts up to this length (UTF-16 units) are cut into a list of words at once, which is faster. */
+const LISTED_TEXT = 1_000_000;
+
 /**
  * Encodes with the library's own pieces (pattern, merges, vocabulary), but word by word, so that a word's ids are
  * computed once and then looked up.
@@ -67,8 +70,8 @@ export class WordEncoder {
   }
 
   #words(text: string, out: number[], limit: number): void {
-    // With a limit most of a long text need not be looked at: take its words one at a time.
-    const words = limit === Infinity ? this.splitter.all(text) : this.splitter.each(text);
+    // One at a time where most of the text need not be looked at, or where a list of all its words would be huge.
+    const words = limit === Infinity && text.length <= LISTED_TEXT ? this.splitter.all(text) : this.splitter.each(text);
     for (const word of words) {
       for (const id of this.#wordIds(word)) out.push(id);
       if (out.length >= limit) return;
