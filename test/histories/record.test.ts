@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { createActivities, type ActivitiesByRole } from '../../activities/index.js';
 import type { Progress } from '../../shared/contracts/progress.js';
-import { packageRoot } from '../../shared/runtime/entry.js';
+import { Victim } from '../../scripts/chaos/processes.js';
+import { entryPath, packageRoot } from '../../shared/runtime/entry.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { freshTag, quiet, serveActivities, start, temporaryRoot, tinyRecipe } from '../e2e/support.js';
 import { until } from '../workflows/support.js';
@@ -106,6 +108,30 @@ describe.runIf(process.env['UPDATE_HISTORIES'] === '1')('recording histories', (
       },
       failed
     ));
+
+  it('worker killed', async () => {
+    const { root, remove } = await temporaryRoot();
+    const tag = freshTag();
+    const args = [entryPath('cli/main.js'), 'worker', '--role', 'all', '--tag', tag];
+    const env = { ...process.env, TEMPORAL_ADDRESS: environment.address, TEMPORAL_NAMESPACE: 'default' };
+    const worker = new Victim('worker', process.execPath, args, env, join(root, 'worker.log'));
+    worker.start();
+    try {
+      const handle = await start(environment, tinyRecipe(root, tag, { arms: { relax: { flavour: 'relax' } } }), 'history-worker-killed');
+      const step = async (): Promise<number> => {
+        const arm = (await handle.query<Progress>('progress').catch(() => undefined))?.arms['relax'];
+        return arm?.phase === 'train' ? arm.step : -1;
+      };
+      await until(async () => (await step()) >= 1, 'training runs', 120_000);
+      await worker.kill();
+      worker.start();
+      await handle.result();
+      await record(environment, 'worker-killed', handle);
+    } finally {
+      await worker.stop();
+      await remove();
+    }
+  });
 
   it('cancelled', () =>
     scenario('cancelled', { grpo: { steps: 200, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, checkpointEvery: 50 } }, nothing, async (handle) => {

@@ -35,6 +35,7 @@ describe('recorded histories', () => {
       'generation-retried',
       'conversion-halted',
       'rows-lost',
+      'worker-killed',
       'cancelled',
     ]) {
       expect(files.some((file) => file.startsWith(`${scenario}.`))).toBe(true);
