@@ -3,9 +3,9 @@ import { prepareContext } from '../memory/chunking.js';
 import { encodePrompt, type Prompt } from '../memory/prompt-ids.js';
 import { stripStopTexts } from '../memory/prompts.js';
 import type { EvaluationItem } from './dataset.js';
-import { turnGenerator, type InferOutcome } from './infer.js';
 import type { SamplePlace } from './sample-record.js';
 import type { EvaluationSettings } from './settings.js';
+import { turnGenerator, type InferOutcome } from './turn-generator.js';
 import type { EvaluateOptions } from './types.js';
 
 /** What follows the context in the single request of mode `base` (the reference's text). */

@@ -6,6 +6,12 @@ import { convertOffThread } from '../data/convert-off-thread.js';
 import { LineIndex } from '../data/line-index.js';
 import { isRecord } from '../inference/reply-checks.js';
 
+const NEWLINE = 0x0a;
+const OPENING_BRACE = 0x7b;
+const PIECE = 1024 * 1024;
+/** Bytes of a row at most; contexts have a few MB. */
+const LONGEST_ROW = 64 * PIECE;
+
 /** One item to evaluate. */
 export interface EvaluationItem {
   question: string;
@@ -63,12 +69,23 @@ async function hash(path: string): Promise<string> {
   }
 }
 
-/** Whether the file is one of ours: its first line is a JSON object with `metadata`. */
+/** Whether the file is one of ours: its first line is a JSON object with `prompt` and `metadata`. */
 async function isConverted(path: string): Promise<boolean> {
   const handle = await open(path, 'r').catch((error: unknown) => Promise.reject(storageError(path, error)));
+  const pieces: Buffer[] = [];
+  let bytes = 0;
   try {
-    for await (const line of handle.readLines({ autoClose: false })) return firstIsRow(line);
-    return true;
+    // A published file may be one line of gigabytes: a list is known by its first character, the rest by its length.
+    while (bytes < LONGEST_ROW) {
+      const piece = Buffer.alloc(PIECE);
+      const { bytesRead } = await handle.read(piece, 0, PIECE, bytes);
+      const end = piece.subarray(0, bytesRead).indexOf(NEWLINE);
+      pieces.push(piece.subarray(0, end === -1 ? bytesRead : end));
+      bytes += bytesRead;
+      if (pieces[0]?.[0] !== OPENING_BRACE) return bytes === 0;
+      if (end !== -1 || bytesRead === 0) return firstIsRow(Buffer.concat(pieces).toString('utf8'));
+    }
+    return false;
   } finally {
     await handle.close();
   }

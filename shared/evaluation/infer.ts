@@ -1,54 +1,16 @@
 import { pyStrip } from '../data/python/value.js';
 import { prepareContext } from '../memory/chunking.js';
 import { runTrajectory } from '../memory/recurrent-loop.js';
-import type { GenerateTurn, PreparedContext } from '../memory/types.js';
+import type { PreparedContext } from '../memory/types.js';
 import { inferOnce } from './base-mode.js';
 import type { EvaluationItem } from './dataset.js';
 import type { Inferred, SamplePlace } from './sample-record.js';
 import type { EvaluationSettings } from './settings.js';
+import { turnGenerator, type InferOutcome } from './turn-generator.js';
 import type { EvaluateOptions } from './types.js';
-
-/** A sample's result, or why there is none. */
-export interface InferOutcome {
-  inferred?: Inferred;
-  error?: unknown;
-  context: Pick<Inferred, 'contextTruncated' | 'contextTokens'>;
-}
 
 /** Asks the model about one sample. Never rejects. */
 export type Infer = (item: EvaluationItem, place: SamplePlace) => Promise<InferOutcome>;
-
-/** The sampling key's place for a turn makes equal draws for equal samples, whatever runs beside them. */
-export function turnGenerator(
-  options: EvaluateOptions,
-  settings: EvaluationSettings,
-  place: SamplePlace,
-  signal: AbortSignal
-): GenerateTurn {
-  return async (turn) => {
-    const reply = await options.client.generate(
-      {
-        promptIds: turn.promptIds,
-        messages: turn.messages,
-        maxNewTokens: turn.maxNewTokens,
-        temperature: options.temperature,
-        topP: options.topP,
-        stopTokenIds: options.tokenizer.eosTokenIds,
-        wantLogProbs: false,
-        samplingKey: [settings.seed, settings.datasetNumber, place.item, place.sample, turn.turnIndex],
-        ...(options.enableThinking === null ? {} : { enableThinking: options.enableThinking }),
-      },
-      { signal }
-    );
-    return {
-      outputIds: reply.outputIds,
-      logProbs: reply.logProbs,
-      finish: reply.finish,
-      // Token protocols are decoded here, with the tokenizer the evaluation names.
-      ...(reply.outputIds === null ? { text: reply.text ?? '' } : {}),
-    };
-  };
-}
 
 export function inferenceFor(options: EvaluateOptions, settings: EvaluationSettings, signal: AbortSignal): Infer {
   const infer = settings.mode === 'base' ? inferOnce : new Recurrent(options, settings, signal).infer;
