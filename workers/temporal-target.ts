@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
@@ -62,6 +63,7 @@ export interface TemporalClient {
 /** @throws UserError when the server does not answer, or refuses */
 export async function connectClient(target: TemporalTarget): Promise<TemporalClient> {
   try {
+    await refuseFast(target.address);
     const { address, tls, apiKey, metadata } = target.options;
     const connection = await Connection.connect({
       connectTimeout: CONNECT_LIMIT_MS,
@@ -77,9 +79,27 @@ export async function connectClient(target: TemporalTarget): Promise<TemporalCli
   }
 }
 
+/**
+ * The gRPC client asks a port that nobody listens on again and again until its time is over. On this machine one look is
+ * enough to know. Elsewhere there may be a proxy on the way, so only there the client finds out by itself.
+ */
+async function refuseFast(address: string): Promise<void> {
+  if (!isLoopback(address)) return;
+  const host = address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
+  await new Promise<void>((resolve, reject) => {
+    const socket = connect({ host, port: portOf(address) });
+    socket.once('connect', () => resolve(void socket.destroy()));
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNREFUSED') reject(new Error('connection refused'));
+      else resolve();
+    });
+  });
+}
+
 /** @throws UserError when the server does not answer, or refuses */
 export async function connectWorker(target: TemporalTarget): Promise<NativeConnection> {
   try {
+    await refuseFast(target.address);
     return await NativeConnection.connect(target.options);
   } catch (error) {
     throw unreachable(target, error);

@@ -14,7 +14,11 @@ export async function localEnvironment(): Promise<TestWorkflowEnvironment> {
     defineSearchAttributeKey(name, SearchAttributeType[type])
   );
   return await TestWorkflowEnvironment.createLocal({
-    server: { executable: await executable(TEMPORAL_CLI), searchAttributes },
+    server: {
+      executable: await executable(TEMPORAL_CLI),
+      searchAttributes,
+      log: { format: 'json', level: 'error' },
+    },
   });
 }
 
