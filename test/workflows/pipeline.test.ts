@@ -1,5 +1,5 @@
 import { WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
-import { ApplicationFailure, ActivityFailure, CancelledFailure } from '@temporalio/common';
+import { ActivityFailure, CancelledFailure, type ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Progress } from '../../shared/contracts/progress.js';
