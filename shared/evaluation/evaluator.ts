@@ -49,6 +49,8 @@ export async function evaluateDataset(options: EvaluateOptions): Promise<Evaluat
     const run = new EvaluationRun(options, settings, data, working);
     try {
       await run.all();
+      // Were the last failures the samples' own, or is the server gone? Then they are worth another call, not a result.
+      if (run.endedUnavailable) await options.client.facts(signal === undefined ? {} : { signal });
       const summary = await writeResults(options, settings, data, working);
       if (summary.errors === 0) await working.remove();
       return { ...paths, summary, server, reused: false, resumed: run.resumed, seconds: finish() };
@@ -93,6 +95,11 @@ class EvaluationRun {
     // Every running trajectory listens to it.
     setMaxListeners(0, this.stop.signal);
     this.infer = inferenceFor(options, settings, this.stop.signal);
+  }
+
+  /** Nothing was answered after the last sample that found no server. */
+  get endedUnavailable(): boolean {
+    return this.unavailable > 0;
   }
 
   async all(): Promise<void> {

@@ -10,6 +10,8 @@ interface Item {
   resolve: (reply: GenerateReply) => void;
   reject: (error: unknown) => void;
   settled: boolean;
+  /** Told once when the item has its outcome, also when its caller gave up. */
+  onSettled: () => void;
 }
 
 /**
@@ -35,11 +37,13 @@ export class Coalescer {
         if (item.settled) return;
         item.settled = true;
         forget();
+        item.onSettled();
         settle();
       };
       const item: Item = {
         request,
         settled: false,
+        onSettled: () => undefined,
         resolve: (reply) => finish(() => resolve(reply)),
         reject: (error) => finish(() => reject(error as Error)),
       };
@@ -63,9 +67,10 @@ export class Coalescer {
 
   private async sendBatch(items: Item[]): Promise<void> {
     if (items.length === 1) return this.sendOne(items[0] as Item);
+    const signal = wantedUntilSettled(items);
     try {
       const body = JSON.stringify(sglangBatchBody(items.map((item) => item.request)));
-      const replies = await this.transport.json({ method: 'POST', path: SGLANG_GENERATE, body });
+      const replies = await this.transport.json({ method: 'POST', path: SGLANG_GENERATE, body }, signal);
       if (!Array.isArray(replies) || replies.length !== items.length)
         throw unusableReply(
           this.context.where('POST', SGLANG_GENERATE),
@@ -81,9 +86,10 @@ export class Coalescer {
 
   private async sendOne(item: Item): Promise<void> {
     if (item.settled) return;
+    const signal = wantedUntilSettled([item]);
     try {
       const body = JSON.stringify(sglangBody(item.request));
-      this.settleItem(item, await this.transport.json({ method: 'POST', path: SGLANG_GENERATE, body }));
+      this.settleItem(item, await this.transport.json({ method: 'POST', path: SGLANG_GENERATE, body }, signal));
     } catch (error) {
       item.reject(error);
     }
@@ -96,4 +102,16 @@ export class Coalescer {
       item.reject(error);
     }
   }
+}
+
+/** Aborted when every item has its outcome: the server need not work for callers that all gave up. */
+function wantedUntilSettled(items: readonly Item[]): AbortSignal {
+  const controller = new AbortController();
+  let open = items.filter((item) => !item.settled).length;
+  for (const item of items)
+    item.onSettled = () => {
+      open -= 1;
+      if (open === 0) controller.abort(new Error('no longer wanted'));
+    };
+  return controller.signal;
 }

@@ -301,6 +301,20 @@ describe('request errors', () => {
   });
 });
 
+it('a server that is gone when the last samples are asked is no result, whatever their number', async () => {
+  const dataPath = await bench.writeData(3);
+  let finished = 0;
+  const onProgress = (): void => {
+    finished += 1;
+    if (finished === 1) void bench.control({ dead: true });
+  };
+  const options = bench.options(dataPath, 'out', { onProgress, concurrency: 1 });
+  await expect(evaluateDataset(options)).rejects.toMatchObject({ type: 'EngineUnavailable' });
+  expect(existsSync(options.summaryPath)).toBe(false);
+  await bench.control({ dead: false });
+  await expect(evaluateDataset(bench.options(dataPath, 'out'))).resolves.toMatchObject({ summary: { errors: 0 } });
+});
+
 describe('refused before the first request', () => {
   it.each([
     [

@@ -331,6 +331,21 @@ describe('requests of one tick sent as one batch', () => {
   });
 });
 
+it('a batch that nobody waits for any more is taken back from the server', async () => {
+  const own = await startServer('fault-server.mjs');
+  const client = createInferenceClient({ protocol: 'sglang', endpoint: `${own.address}/slow-bytes`, coalesce: true });
+  const openRequests = async (): Promise<number> =>
+    ((await (await fetch(`${own.address}/log`)).json()) as { open: number }).open;
+  const controller = new AbortController();
+  const running = [1, 2].map(() => client.generate(request(), { signal: controller.signal }));
+  await expect.poll(openRequests).toBe(1);
+  controller.abort(new Error('enough'));
+  await Promise.allSettled(running);
+  await expect.poll(openRequests).toBe(0);
+  await client.close();
+  await own.stop();
+});
+
 it('an endpoint that is no address is refused with how to write it', () => {
   expect(() => createInferenceClient({ protocol: 'sglang', endpoint: 'localhost:30000' })).toThrow(
     /Write it as http:\/\/HOST:PORT/
