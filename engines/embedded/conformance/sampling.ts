@@ -1,5 +1,6 @@
 import type { CaseResult, Checker } from '../../../shared/conformance/types.js';
-import { type Kernels, LOG_SOFTMAX_STATS, roundUp } from '../kernels/kernels.js';
+import { type Kernels, LOG_SOFTMAX_STATS } from '../kernels/kernels.js';
+import { roundUp } from '../kernels/sizes.js';
 import { createKernels, RESERVED_FLOATS, simdAvailable } from '../kernels/load.js';
 import { logProbOf } from '../model/head.js';
 import { type Candidates, candidateBuffer, filterCandidates } from '../sample/filters.js';

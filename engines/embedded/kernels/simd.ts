@@ -8,36 +8,8 @@ import type {
   Offset,
   RopeTable,
 } from './kernels.js';
-import { roundUp } from './kernels.js';
-
-type WasmFunction = (...values: (number | boolean)[]) => number;
-
-/** Names exported by assembly/index.ts. */
-const EXPORTS = [
-  'gemm',
-  'packRows',
-  'packColumns',
-  'rmsNormForward',
-  'rmsNormBackward',
-  'normRopeForward',
-  'normRopeBackward',
-  'swigluForward',
-  'swigluBackward',
-  'gatherRows',
-  'scatterAddRows',
-  'logSoftmax',
-  'logSoftmaxBackward',
-  'squareSum',
-  'addInto',
-  'adamw',
-  'appendKeyValue',
-  'attend',
-  'attentionBackward',
-] as const;
-type WasmKernels = Record<(typeof EXPORTS)[number], WasmFunction>;
-
-/** Bytes at the start of the memory that belong to the compiled module's own tables. */
-export const MODULE_BYTES = 65_536;
+import { roundUp } from './sizes.js';
+import { instantiateKernels, type WasmKernels } from './wasm.js';
 
 /** The WebAssembly kernels behind the common interface. Offsets become byte addresses here. */
 export class SimdKernels implements Kernels {
@@ -52,14 +24,7 @@ export class SimdKernels implements Kernels {
     memory: WebAssembly.Memory,
     private readonly scratch: Offset
   ) {
-    const abort = (): never => {
-      throw new Error('the kernels module aborted');
-    };
-    const instance = new WebAssembly.Instance(module, { env: { memory, abort } });
-    const missing = EXPORTS.filter((name) => typeof instance.exports[name] !== 'function');
-    if (missing.length > 0)
-      throw new Error(`kernels.wasm lacks ${missing.join(', ')}: run \`make build\` to compile it again`);
-    this.wasm = instance.exports as unknown as WasmKernels;
+    this.wasm = instantiateKernels(module, memory);
     this.heap = new Float32Array(memory.buffer);
     this.ints = new Int32Array(memory.buffer);
   }

@@ -1,4 +1,5 @@
-import { keyValueFloats, type Offset } from '../kernels/kernels.js';
+import type { Offset } from '../kernels/kernels.js';
+import { keyValueFloats } from '../kernels/sizes.js';
 import type { Pack } from './batch.js';
 import type { LayerWeights, Model } from './model.js';
 import type { LayerActivations } from './workspace.js';

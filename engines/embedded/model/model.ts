@@ -1,14 +1,5 @@
-import {
-  type AttentionShape,
-  type Kernels,
-  keyValueFloats,
-  type Linear,
-  linearPanelFloats,
-  type Offset,
-  roundUp,
-  type RopeTable,
-  scratchFloats,
-} from '../kernels/kernels.js';
+import type { AttentionShape, Kernels, Linear, Offset, RopeTable } from '../kernels/kernels.js';
+import { keyValueFloats, linearPanelFloats, roundUp, scratchFloats } from '../kernels/sizes.js';
 import { createKernels, RESERVED_FLOATS } from '../kernels/load.js';
 import type { Qwen3Config } from '../policy-api.js';
 import { Arena } from './arena.js';
@@ -88,6 +79,12 @@ export function slotFloats({ layers, heads, kvHeads, headDim }: Qwen3Config, max
   return layers * keyValueFloats({ heads, kvHeads, headDim }, roundUp(maxSequence, 8));
 }
 
+function planScratch(config: Qwen3Config, rows: number, sequence: number, arena: Arena): Offset {
+  const { hiddenSize, intermediateSize, heads, headDim } = config;
+  const widestInput = Math.max(hiddenSize, intermediateSize, heads * headDim);
+  return arena.take(scratchFloats({ rows, widestInput, sequence, headDim }));
+}
+
 /** Reserves all memory at once and makes the kernels over it. Weights are zero until set. */
 export async function createModel(
   config: Qwen3Config,
@@ -106,14 +103,7 @@ export async function createModel(
   const half = config.headDim / 2;
   const rope = { cos: arena.take(limits.maxSequence * half), sin: arena.take(limits.maxSequence * half) };
   const workspace = planWorkspace(config, limits, arena);
-  const scratch = arena.take(
-    scratchFloats({
-      rows: workspace.rows,
-      widestInput: Math.max(config.hiddenSize, config.intermediateSize, config.heads * config.headDim),
-      sequence: limits.maxSequence,
-      headDim: config.headDim,
-    })
-  );
+  const scratch = planScratch(config, workspace.rows, limits.maxSequence, arena);
   const caches = arena.take(limits.slots * slotFloats(config, limits.maxSequence));
   const kernels = await createKernels(kind, arena.size, scratch);
   fillRopeTable(kernels.heap, rope, config, limits.maxSequence);

@@ -1,4 +1,5 @@
-import { keyValueFloats, LOG_SOFTMAX_STATS, type Offset, roundUp } from '../kernels/kernels.js';
+import { LOG_SOFTMAX_STATS, type Offset } from '../kernels/kernels.js';
+import { keyValueFloats, roundUp } from '../kernels/sizes.js';
 import type { Qwen3Config } from '../policy-api.js';
 import type { Arena } from './arena.js';
 

@@ -1,4 +1,5 @@
-import { keyValueFloats, type Offset } from '../kernels/kernels.js';
+import type { Offset } from '../kernels/kernels.js';
+import { keyValueFloats } from '../kernels/sizes.js';
 import { type Model, slotFloats } from '../model/model.js';
 
 /** Room for the keys and values of one sequence. After its sequence ends they stay, for prompts that begin alike. */

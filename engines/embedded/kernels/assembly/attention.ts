@@ -111,14 +111,7 @@ export function attend(
     const values = keys + ((<usize>(capacity * headDim)) << 2);
     const first = (<usize>(g * group * headDim)) << 2;
     if (count === 1) {
-      // One query: its heads of the group are the rows.
-      const n = position + 1;
-      const ld = (n + 7) & ~7;
-      const s = (<usize>ld) << 2;
-      const row = (<usize>headDim) << 2;
-      gemm(group, ld, headDim, q + first, row, 4, keys, keyPanel, 32, scratch, s, false);
-      softmaxRows(scratch, ld, group, n, 0, scale);
-      gemm(group, headDim, n, scratch, s, 4, values, valuePanel, 32, out + first, row, false);
+      attendOne(q + first, position + 1, keys, values, capacity, group, headDim, scale, out + first, scratch);
       continue;
     }
     for (let h = 0; h < group; h++) {
@@ -136,6 +129,27 @@ export function attend(
       }
     }
   }
+}
+
+/** One query of `n` keys: the heads of the group, side by side in q and out, are the rows. */
+function attendOne(
+  q: usize,
+  n: i32,
+  keys: usize,
+  values: usize,
+  capacity: i32,
+  group: i32,
+  headDim: i32,
+  scale: f32,
+  out: usize,
+  scratch: usize
+): void {
+  const ld = (n + 7) & ~7;
+  const s = <usize>ld << 2;
+  const row = <usize>headDim << 2;
+  gemm(group, ld, headDim, q, row, 4, keys, row << 3, 32, scratch, s, false);
+  softmaxRows(scratch, ld, group, n, 0, scale);
+  gemm(group, headDim, n, scratch, s, 4, values, <usize>capacity << 5, 32, out, row, false);
 }
 
 /** ds = p · (dp − Σ_j p dp) · scale, row by row; overwrites dp. */

@@ -93,6 +93,17 @@ describe('config.json', () => {
   });
 });
 
+describe('a model that is too large', () => {
+  it('is refused with what to do', async () => {
+    const config = { ...TINY, maxPositions: 40_960 };
+    const policy = createPolicy({ config: { ...config, layers: 400 }, tensors: [], maxBatch: 64 });
+    await expect(policy).rejects.toMatchObject({
+      type: 'OutOfMemory',
+      message: expect.stringMatching(/longest sequence/) as string,
+    });
+  });
+});
+
 describe('tensors that do not fit', () => {
   it('are all listed, and nothing is set', async () => {
     const policy = await createPolicy({ config: TINY, tensors: randomTensors(TINY, 1) });

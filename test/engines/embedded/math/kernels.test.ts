@@ -1,13 +1,12 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import type { Kernels, Linear } from '../../../../engines/embedded/kernels/kernels.js';
 import {
   keyValueFloats,
-  type Kernels,
-  type Linear,
   linearPanelFloats,
   roundUp,
   scratchFloats,
-} from '../../../../engines/embedded/kernels/kernels.js';
+} from '../../../../engines/embedded/kernels/sizes.js';
 import { createKernels, RESERVED_FLOATS } from '../../../../engines/embedded/kernels/load.js';
 import { PhiloxStream } from '../../../../shared/random/philox.js';
 
