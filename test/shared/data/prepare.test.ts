@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { recipeSchema } from '../../../shared/contracts/recipe-schema.js';
 import type { Recipe } from '../../../shared/contracts/recipe.js';
+import { hashLocalSources } from '../../../shared/data/local-source.js';
 import { prepareData, type PrepareProgress } from '../../../shared/data/prepare.js';
+import { HubServer, REVISION } from './hub-server.js';
 
 let root = '';
 beforeEach(async () => {
@@ -186,6 +188,17 @@ describe('prepareData with local files', () => {
     });
   });
 
+  it('can be told apart by their hashes before anything is converted', async () => {
+    await put();
+    const hash = async () => hashLocalSources(recipe(FILES, { lengths: [50] }), root);
+    const before = await hash();
+    expect(Object.keys(before)).toEqual(['my/train.jsonl', 'my/dev.json', 'my/e.json']);
+    await writeFile(join(root, 'my/dev.json'), '[]');
+    expect({ ...(await hash()), 'my/dev.json': before['my/dev.json'] }).toEqual(before);
+    expect((await hash())['my/dev.json']).not.toBe(before['my/dev.json']);
+    expect(await hashLocalSources(recipe(GENERATE), root)).toEqual({});
+  });
+
   it('refuses a file whose SHA-256 is not the pinned one', async () => {
     await put();
     const pinned = recipe({ ...FILES, sha256: { 'dev.json': '0'.repeat(64) } }, { lengths: [50] });
@@ -219,5 +232,59 @@ describe('prepareData with local files', () => {
       details: { problems: expect.arrayContaining(['row 3 (line 3): not an object: the row is of Python type int']) },
     });
     expect(await readdir(join(root, 'run/data'))).toEqual([]);
+  });
+});
+
+describe('prepareData with a hub data set', () => {
+  it('downloads each file at the pinned revision and records repository, revision and hash', async () => {
+    const rows = Buffer.from(JSON.stringify([{ input: 'q', answers: ['a'], context: 'c', num_docs: 1, index: 0 }]));
+    const server = await new HubServer(
+      { type: 'datasets', id: 'owner/name' },
+      {
+        'train.json': { bytes: rows, lfs: true },
+        'dev.json': { bytes: rows, lfs: false },
+        'eval_50.json': { bytes: rows, lfs: true },
+      }
+    ).start();
+    try {
+      const files = { train: 'train.json', dev: 'dev.json', eval: { '50': 'eval_50.json' } };
+      const pinned = recipe({ repo: 'owner/name', revision: REVISION, files }, { lengths: [50] });
+      const env = { MEMAGENT_HOME: join(root, 'home'), HF_ENDPOINT: server.endpoint, HF_TOKEN: 'hf_secret' };
+      const seen: PrepareProgress[] = [];
+      const ports = {
+        projectRoot: root,
+        env,
+        retry: { baseDelayMs: 1 },
+        onProgress: (at: PrepareProgress) => void seen.push(at),
+      };
+      const prepared = await prepareData(pinned, join(root, 'data'), ports);
+      expect(prepared).toMatchObject({
+        sources: [],
+        files: [{ name: 'train', rows: 1 }, { name: 'dev' }, { name: 'eval_50' }],
+      });
+      const manifest = await readFile(join(root, 'data/manifest.json'), 'utf8');
+      const sha256 = createHash('sha256').update(rows).digest('hex');
+      const { artifacts } = JSON.parse(manifest) as { artifacts: object[] };
+      for (const artifact of artifacts) {
+        expect(artifact).toMatchObject({
+          repo_id: 'owner/name',
+          resolved_revision: REVISION,
+          size_bytes: rows.byteLength,
+          sha256,
+        });
+      }
+      expect(manifest).not.toContain('hf_secret');
+      expect(seen).toContainEqual({
+        dataset: 'train',
+        step: 'download',
+        done: rows.byteLength,
+        total: rows.byteLength,
+      });
+      const requests = server.seen.length;
+      expect(await prepareData(pinned, join(root, 'data'), ports)).toEqual(prepared);
+      expect(server.seen).toHaveLength(requests);
+    } finally {
+      await server.stop();
+    }
   });
 });
