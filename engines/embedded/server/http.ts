@@ -70,6 +70,8 @@ function send(response: ServerResponse, status: number, type: string, text: stri
 
 /** An error reply in SGLang's shape; our own client also finds the type of the failure table in it. */
 export function sendError(response: ServerResponse, error: unknown, form?: ErrorForm): void {
+  // A reply that had begun cannot become an error any more: breaking it off is what the client will notice.
+  if (response.headersSent && !response.writableEnded) return void response.destroy();
   const known =
     error instanceof RequestError
       ? error
