@@ -7,6 +7,7 @@ import type {
 } from '../shared/contracts/activities.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
+import { hashLocalSources } from '../shared/data/local-source.js';
 import { CODE_VERSIONS, codeVersion } from './code-version.js';
 import { armPaths } from './paths.js';
 import type { RunFiles } from './ports.js';
@@ -19,12 +20,14 @@ async function shaOf(run: RunFiles, relative: string): Promise<string> {
 }
 
 /** Data: the recipe's data section, what is cut from it, and the chunk size (generated contexts are made of whole chunks). */
-export async function dataKeyParts(run: RunFiles): Promise<KeyParts> {
+export async function dataKeyParts(run: RunFiles, projectRoot: string): Promise<KeyParts> {
   const { data, evaluation } = run.recipe;
   return {
     stage: 'data',
     code: codeVersion('data'),
     data,
+    // The name of a local file says nothing about what is in it.
+    localSources: await hashLocalSources(run.recipe, projectRoot),
     lengths: evaluation.lengths,
     items: evaluation.items,
     devItems: evaluation.devItems ?? null,
