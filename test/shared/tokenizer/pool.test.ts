@@ -44,13 +44,13 @@ describe('a tokenizer’s worker threads', () => {
     let done = false;
     const count = (): void => {
       turns += 1;
-      if (!done) setImmediate(count);
+      if (!done) setTimeout(count, 1);
     };
-    setImmediate(count);
+    setTimeout(count, 1);
     await newPool().run({ kind: 'encode', text });
     done = true;
     // Encoding in this thread would let the loop go round once or twice only.
-    expect(turns).toBeGreaterThan(50);
+    expect(turns).toBeGreaterThan(5);
   });
 
   it('are used for a context above the limit, and not for a small one', async () => {
