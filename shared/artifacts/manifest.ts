@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactKind } from '../contracts/artifact.js';
@@ -31,6 +32,8 @@ export interface ManifestFolder extends Omit<ManifestFile, 'artifact'> {
 export interface Manifest {
   schema: 1;
   pipelineId: string;
+  /** SHA-256 of the manifest's own text with this field empty: a changed byte in the manifest itself is seen too. */
+  checksum: string;
   files: ManifestFile[];
   folders: ManifestFolder[];
 }
@@ -54,7 +57,19 @@ export async function buildManifest(directory: string, pipelineId: string): Prom
   const folders = sidecars
     .filter(({ path, files: members }) => members?.every((file) => isWhole(facts.get(`${path}/${file.name}`), file)))
     .map(({ files: members = [], ...rest }): ManifestFolder => ({ ...rest, fileCount: members.length }));
-  return { schema: 1, pipelineId, files, folders };
+  const manifest: Manifest = { schema: 1, pipelineId, checksum: '', files, folders };
+  return { ...manifest, checksum: manifestChecksum(manifest) };
+}
+
+/** The text of `manifest.json`. */
+export function manifestText(manifest: Manifest): string {
+  return `${JSON.stringify(manifest, null, 2)}\n`;
+}
+
+/** What `checksum` must be. */
+export function manifestChecksum(manifest: Manifest): string {
+  const text = manifestText({ ...manifest, checksum: '' });
+  return createHash('sha256').update(text).digest('hex');
 }
 
 /** Another process may replace or remove a file while the folder is listed. */

@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import { storageError, temporaryName, writeFileAtomic } from './atomic-file.js';
 import { folderFacts, hashFileCached, hashFolder, type FileFacts } from './hash-cache.js';
-import { buildManifest } from './manifest.js';
+import { buildManifest, manifestText } from './manifest.js';
 import { moveFile, moveFolder } from './move.js';
 import { ObjectStore } from './object-store.js';
 import { checkedArtifactPath, checkedRelative, MANIFEST_FILE, META_FOLDER, runDirectory } from './run-paths.js';
@@ -136,7 +136,7 @@ export class RunStore {
   /** Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. */
   async writeManifest(): Promise<ArtifactRef> {
     const manifest = await buildManifest(this.directory, this.pipelineId);
-    const facts = await writeFileAtomic(join(this.directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);
+    const facts = await writeFileAtomic(join(this.directory, MANIFEST_FILE), manifestText(manifest));
     return { path: MANIFEST_FILE, ...facts, kind: 'manifest' };
   }
 

@@ -25,12 +25,18 @@ export interface Sidecar extends ArtifactRef {
   reusedFrom?: string;
 }
 
-function sidecarPath(runDirectory: string, relative: string): string {
+/** Absolute path of the sidecar of an artifact. */
+export function sidecarPath(runDirectory: string, relative: string): string {
   return join(runDirectory, META_FOLDER, `${relative}.json`);
 }
 
+/** The text of a sidecar file. */
+export function sidecarText(sidecar: Sidecar): string {
+  return `${JSON.stringify(sidecar, null, 2)}\n`;
+}
+
 export async function writeSidecar(runDirectory: string, sidecar: Sidecar): Promise<void> {
-  await writeFileAtomic(sidecarPath(runDirectory, sidecar.path), `${JSON.stringify(sidecar, null, 2)}\n`);
+  await writeFileAtomic(sidecarPath(runDirectory, sidecar.path), sidecarText(sidecar));
 }
 
 /** The sidecar of a path; undefined when there is none or it is not whole. */

@@ -1,0 +1,76 @@
+/** Problems of one check that are listed; more are counted. */
+const LISTED_PROBLEMS = 50;
+
+/** One thing that was checked. */
+export interface VerifyCheck {
+  /** Short name, e.g. `files`. */
+  name: string;
+  /** What was computed again and compared with what, in words. */
+  what: string;
+  /** Things checked: files, steps, samples. */
+  checked: number;
+  /** Every lie found, one sentence each, at most 50; empty = all is as it says. */
+  problems: string[];
+  /** Problems in all, also those not listed. */
+  problemCount: number;
+}
+
+/** Collects one check's findings. */
+export class CheckBuilder {
+  private readonly problems: string[] = [];
+  private problemCount = 0;
+  private checked = 0;
+
+  constructor(
+    private readonly name: string,
+    private readonly what: string
+  ) {}
+
+  /** Counts things that were checked. */
+  count(things = 1): void {
+    this.checked += things;
+  }
+
+  problem(sentence: string): void {
+    this.problemCount += 1;
+    if (this.problems.length < LISTED_PROBLEMS) this.problems.push(sentence);
+  }
+
+  /** Compares a recorded value with the one that was computed again; numbers must be equal to the last bit. */
+  equal(where: string, recorded: unknown, derived: unknown): void {
+    if (!sameValue(recorded, derived))
+      this.problem(`${where} is ${show(recorded)}, but follows to be ${show(derived)}.`);
+  }
+
+  /** Runs a part of the check; what it throws (a torn file) is a problem, not the end of everything. */
+  async attempt(where: string, part: () => Promise<void>): Promise<void> {
+    try {
+      await part();
+    } catch (error) {
+      this.problem(`${where}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  done(): VerifyCheck {
+    const { name, what, checked, problems, problemCount } = this;
+    return { name, what, checked, problems, problemCount };
+  }
+}
+
+/** Equality of JSON-like values; NaN equals NaN, 0 does not equal −0. */
+export function sameValue(a: unknown, b: unknown): boolean {
+  if (Object.is(a, b)) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  if (keys.length !== others.length) return false;
+  return keys.every(
+    (key) =>
+      Object.hasOwn(b, key) && sameValue((a as Record<string, unknown>)[key], (b as Record<string, unknown>)[key])
+  );
+}
+
+function show(value: unknown): string {
+  const text = value === undefined ? 'not there' : JSON.stringify(value);
+  return text.length > 120 ? `${text.slice(0, 117)}…` : text;
+}
