@@ -15,6 +15,7 @@ import { addReplay } from './commands/replay.js';
 import { addReport } from './commands/report.js';
 import { addStart } from './commands/start.js';
 import { addStatus } from './commands/status.js';
+import { addVerify } from './commands/verify.js';
 import { addWatch } from './commands/watch.js';
 import { addWorker } from './commands/worker.js';
 import { describeError } from './describe-error.js';
@@ -46,7 +47,7 @@ function buildProgram(context: CommandContext): void {
   withExamples(program, 'memagent demo', 'memagent start recipes/laptop.json --watch');
   program.addHelpText('after', EXIT_CODES);
   const add = [addDemo, addDev, addWorker, addStart, addWatch, addStatus, addDecide, addCancel, addReport, addRecipe];
-  for (const addCommand of [...add, addConformance, addReplay, addDoctor]) addCommand(context);
+  for (const addCommand of [...add, addVerify, addConformance, addReplay, addDoctor]) addCommand(context);
 }
 
 /** Commander's exit code 1 is wrong use, which is 2 here. */

@@ -16,6 +16,9 @@ interface DemoOptions {
   json?: boolean;
 }
 
+/** A worker needs seconds to start, and after a crash the server first tries the dead one. Unit: milliseconds. */
+const WORKER_START_MS = 45_000;
+
 /** A server and workers to run on: a stack of our own, or one that `memagent dev` runs for the same folder. */
 interface Stack {
   connected: TemporalClient;
@@ -49,7 +52,11 @@ async function demo({ terminal }: CommandContext, options: DemoOptions): Promise
     const started = await startRun(stack.connected, id, raw, recipe);
     terminal.err(started === 'started' ? `started ${id} from ${file}` : `${id} was interrupted; it goes on`);
     const signal = AbortSignal.any([interrupted, over.signal]);
-    const watching = watchRun(terminal, stack.connected, id, { json: options.json === true, signal });
+    const watching = watchRun(terminal, stack.connected, id, {
+      json: options.json === true,
+      signal,
+      ...(stack.owned ? { graceMs: WORKER_START_MS } : {}),
+    });
     last = await Promise.race([watching, stack.failed]);
     if (last !== undefined && last.status !== 'RUNNING' && options.json !== true) terminal.out(outcomeText(last));
   } finally {

@@ -39,8 +39,10 @@ export function stageTime(stage: StageProgress): string {
   return stage.startedAt === undefined ? '' : duration(secondsBetween(stage.startedAt, stage.finishedAt));
 }
 
-function stageLines(before: Progress | undefined, after: Progress): string[] {
-  return after.stages.flatMap((stage) => {
+/** @param begun - lines of stages that began, or of all others */
+function stageLines(before: Progress | undefined, after: Progress, begun: boolean): string[] {
+  const stages = after.stages.filter((stage) => (stage.state === 'running') === begun);
+  return stages.flatMap((stage) => {
     const previous = before?.stages.find((other) => other.name === stage.name);
     const lines: string[] = [];
     if (stage.state !== (previous?.state ?? 'pending')) {
@@ -91,7 +93,8 @@ export function changeLines(before: Snapshot | undefined, after: Snapshot): stri
   if (after.problem !== undefined && after.problem !== before?.problem) lines.push(cleanLine(after.problem));
   if (now !== undefined) {
     if (old === undefined) lines.push(`${after.id}: ${cleanLine(now.recipe)}, started ${now.startedAt}`);
-    lines.push(...stageLines(old, now), ...armLines(old, now), ...evaluationLines(old, now));
+    lines.push(...stageLines(old, now, true), ...armLines(old, now), ...evaluationLines(old, now));
+    lines.push(...stageLines(old, now, false));
     lines.push(...attemptLines(old, now), ...haltLines(old, now, after.id));
   }
   if (after.status !== 'RUNNING' && before?.status !== after.status)

@@ -1,6 +1,9 @@
-/** Terminal sequences: CSI (colours, cursor), OSC and other string sequences up to their end, and two-letter escapes. */
+/**
+ * Terminal sequences: CSI (colours, cursor); OSC and other strings with their content, when they have an end (without one only
+ * their beginning goes: nothing is hidden from the reader); two-letter escapes.
+ */
 const SEQUENCES =
-  /\u001b\[[0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|[\u001b\u009d\u0090\u009e\u009f\u0098][\]PX^_]?[^\u0007\u001b\u009c]*(?:\u0007|\u001b\\|\u009c|$)|\u001b[ -/]*[0-~]/g;
+  /(?:\u001b\[|\u009b)[0-?]*[ -/]*[@-~]|(?:\u001b[\]PX^_]|[\u0090\u0098\u009d-\u009f])[^\u0007\u001b\u0090\u0098\u009c-\u009f]*(?:\u0007|\u001b\\|\u009c)|\u001b[ -/]*[0-~]/g;
 
 /** C0 and C1 controls, line separators, bidirectional overrides, and invisible characters that hide text. */
 const CONTROLS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;

@@ -2,7 +2,9 @@
 export function duration(seconds: number): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0');
   if (!Number.isFinite(seconds) || seconds < 0) return '?';
-  if (seconds < 59.95) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  if (seconds < 60) return '1 min 00 s';
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${two((seconds % 3600) / 60)} min`;
   return `${Math.floor(seconds / 86_400)} d ${two((seconds % 86_400) / 3600)} h`;
