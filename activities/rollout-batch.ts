@@ -5,6 +5,7 @@ import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { Flavour, MemoryLimits, Trajectory } from '../shared/contracts/trajectory.js';
 import type { InferenceClient } from '../shared/inference/types.js';
 import { prepareContext } from '../shared/memory/chunking.js';
+import { questionOf } from '../shared/memory/prompts.js';
 import { runTrajectory } from '../shared/memory/recurrent-loop.js';
 import type { GenerateTurn, RecurrentResult } from '../shared/memory/types.js';
 import { scoreTrajectory } from '../shared/scoring/reward.js';
@@ -101,7 +102,7 @@ async function sampleOne(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt)
   for (let attempt = 0; attempt <= RESAMPLES; attempt += 1) {
     const result = await runTrajectory(
       {
-        question: prompt.row.metadata.question ?? prompt.row.prompt,
+        question: questionOf(batch.flavour, { prompt: prompt.row.prompt, question: prompt.row.metadata.question }),
         context: prompt.context,
         limits: batch.limits,
         flavour: batch.flavour,
@@ -111,6 +112,7 @@ async function sampleOne(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt)
       { tokenizer: deps.tokenizer, signal: deps.signal, generate: turnGenerator(batch, deps, prompt, attempt) }
     );
     if (result.status === 'completed' || result.status === 'truncated') return toTrajectory(batch, prompt, result);
+    rethrowOutside(result, deps.signal);
     last = result;
   }
   const reason = last?.error instanceof Error ? last.error.message : String(last?.error ?? last?.status);
@@ -118,6 +120,15 @@ async function sampleOne(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt)
     'GenerationFailed',
     `step ${batch.step}, prompt ${prompt.groupIndex}, sample ${prompt.sample}: no complete trajectory in ${RESAMPLES + 1} tries: ${reason}`
   );
+}
+
+/**
+ * Errors of the server or of the connection are not the trajectory's: sampling it anew under another key would make the result
+ * depend on luck. They end the step, whose repetition asks for the very same tokens.
+ */
+function rethrowOutside(result: RecurrentResult, signal: AbortSignal): void {
+  signal.throwIfAborted();
+  if (result.error instanceof PipelineError) throw result.error;
 }
 
 function turnGenerator(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt, attempt: number): GenerateTurn {
