@@ -1,6 +1,6 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint bench chaos record-histories conformance base schema clean prepare
+.PHONY: build demo test lint chaos record-histories conformance base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
@@ -19,9 +19,6 @@ test: build lint ## Build, lint, run every test.
 
 lint: prepare ## Types, code rules, format, import direction.
 	@npm run --silent lint
-
-bench: build ## Measure the engine and the pipeline.
-	@npm run --silent bench
 
 chaos: build ## Kill processes at random during a laptop run; compare its bytes with a calm run.
 	@npm run --silent chaos -- --seed $(SEED)
