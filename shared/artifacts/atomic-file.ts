@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { constants, createReadStream } from 'node:fs';
+import { constants } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { PipelineError } from '../contracts/pipeline-error.js';
@@ -73,13 +73,24 @@ export function storageError(path: string, error: unknown): PipelineError {
   );
 }
 
-/** SHA-256 (hex) and size of a file, streamed in 1 MiB pieces. */
+/** Largest piece that is read at once when hashing. Unit: bytes. */
+const HASH_PIECE = 1024 * 1024;
+
+/** SHA-256 (hex) and size of a file, read in pieces of at most 1 MiB; a small file takes a small buffer. */
 export async function hashFile(path: string): Promise<{ sha256: string; bytes: number }> {
   const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    hash.update(piece as Buffer);
-    bytes += (piece as Buffer).byteLength;
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const buffer = Buffer.allocUnsafe(Math.max(1, Math.min(HASH_PIECE, size)));
+    let bytes = 0;
+    for (;;) {
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length);
+      if (bytesRead === 0) return { sha256: hash.digest('hex'), bytes };
+      hash.update(buffer.subarray(0, bytesRead));
+      bytes += bytesRead;
+    }
+  } finally {
+    await handle.close();
   }
-  return { sha256: hash.digest('hex'), bytes };
 }

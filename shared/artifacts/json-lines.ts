@@ -24,7 +24,7 @@ export async function readJsonLines(path: string, onValue: (value: unknown) => v
   };
   let pieces: Buffer[] = [];
   let length = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
+  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
     let rest = chunk as Buffer;
     for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
       take(Buffer.concat([...pieces, rest.subarray(0, end)]));

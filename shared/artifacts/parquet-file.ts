@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, type FileMetaData } from 'hyparquet';
+import {
+  asyncBufferFromFile,
+  parquetMetadataAsync,
+  parquetReadObjects,
+  type AsyncBuffer,
+  type FileMetaData,
+} from 'hyparquet';
 import { ByteWriter, ParquetWriter, type ColumnSource, type SchemaElement } from 'hyparquet-writer';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import { storageError, syncDirectory, temporaryName } from './atomic-file.js';
@@ -9,7 +15,7 @@ import { storageError, syncDirectory, temporaryName } from './atomic-file.js';
 /** Rows of one row group at most: a reader decodes a whole group even when it wants one row. */
 export const ROW_GROUP_ROWS = 10_000;
 /** List values of one row group at most, so that memory stays flat while long contexts are written and read. */
-export const ROW_GROUP_VALUES = 1_000_000;
+export const ROW_GROUP_VALUES = 250_000;
 
 /** Key of the footer's metadata that says what a file holds; a reader refuses a foreign file by it. */
 const FORMAT_KEY = 'memagent.format';
@@ -115,9 +121,8 @@ export async function readParquet(
   layout: ParquetLayout,
   onGroup: (rows: Record<string, unknown>[]) => void
 ): Promise<void> {
-  const metadata = await readFooter(path);
+  const { file, metadata } = await openParquet(path);
   checkLayout(path, metadata, layout);
-  const file = await asyncBufferFromFile(path);
   let rowStart = 0;
   for (const group of metadata.row_groups) {
     const rowEnd = rowStart + Number(group.num_rows);
@@ -135,13 +140,24 @@ export async function readParquet(
   }
 }
 
-async function readFooter(path: string): Promise<FileMetaData> {
+/** Files up to this size are read at once: opening a file anew for each column costs more. Unit: bytes. */
+const WHOLE_FILE = 32 * 1024 * 1024;
+
+async function openParquet(path: string): Promise<{ file: AsyncBuffer; metadata: FileMetaData }> {
   try {
-    if (!(await stat(path)).isFile()) throw new Error('it is not a file');
-    return await parquetMetadataAsync(await asyncBufferFromFile(path));
+    const facts = await stat(path);
+    if (!facts.isFile()) throw new Error('it is not a file');
+    const file = facts.size <= WHOLE_FILE ? await readWhole(path) : await asyncBufferFromFile(path);
+    return { file, metadata: await parquetMetadataAsync(file) };
   } catch (error) {
     throw torn(path, messageOf(error), error);
   }
+}
+
+async function readWhole(path: string): Promise<AsyncBuffer> {
+  const bytes = await readFile(path);
+  const copy = new Uint8Array(bytes).buffer;
+  return { byteLength: copy.byteLength, slice: (start, end) => copy.slice(start, end) };
 }
 
 function checkLayout(path: string, metadata: FileMetaData, layout: ParquetLayout): void {
