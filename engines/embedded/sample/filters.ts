@@ -130,18 +130,31 @@ export function drawCandidate({ ids, weights, count, total }: Candidates, unifor
   return ids[count - 1]!;
 }
 
+/** Ids between two remembered sums of `drawUnfiltered`. */
+const BLOCK = 64;
+/** Room for one sum a block; grows with the largest vocabulary. */
+let sums = new Float64Array(16);
+
 /** Draw from all tokens without a filter, cumulating by rising id. @param uniform in [0, 1) */
 export function drawUnfiltered(exps: Float32Array, from: number, vocab: number, uniform: number): number {
-  const wanted = uniform * sumRow(exps, from, vocab);
+  if (sums.length * BLOCK < vocab) sums = new Float64Array(Math.ceil(vocab / BLOCK));
+  // One pass for the total, which remembers the sum before each block; then only one block is walked again.
   let sum = 0;
-  let last = 0;
   for (let id = 0; id < vocab; id += 1) {
-    const weight = exps[from + id]!;
-    if (weight === 0) continue;
-    sum += weight;
-    last = id;
+    if (id % BLOCK === 0) sums[id / BLOCK] = sum;
+    sum += exps[from + id]!;
+  }
+  const wanted = uniform * sum;
+  let block = Math.ceil(vocab / BLOCK) - 1;
+  while (block > 0 && sums[block]! > wanted) block -= 1;
+  sum = sums[block]!;
+  for (let id = block * BLOCK; id < vocab; id += 1) {
+    sum += exps[from + id]!;
     if (wanted < sum) return id;
   }
+  // Rounding can leave `wanted` at the very end: the last token that is possible.
+  let last = vocab - 1;
+  while (last > 0 && exps[from + last] === 0) last -= 1;
   return last;
 }
 

@@ -15,16 +15,19 @@ export function logSoftmax(
 ): void {
   const bytes = (<usize>ld) << 2;
   const t = f32x4.splat(temperature);
+  const unscaled = temperature === 1;
   for (let i = 0; i < rows; i++) {
     for (let j = vocab; j < ld; j++) store<f32>(logits + ((<usize>j) << 2), -Infinity);
     let top = f32x4.splat(-Infinity);
     for (let j: usize = 0; j < bytes; j += 16) top = f32x4.pmax(v128.load(logits + j), top);
-    const largest = max4(f32x4.div(f32x4.splat(max4(top)), t));
+    const largest = max4(top) / temperature;
     const m = f32x4.splat(largest);
     let sum = f32x4.splat(0);
     let weighted = f32x4.splat(0);
     for (let j: usize = 0; j < bytes; j += 16) {
-      const d = f32x4.sub(f32x4.div(v128.load(logits + j), t), m);
+      const x = v128.load(logits + j);
+      // Division by 1 changes no bit but is the slowest operation here.
+      const d = f32x4.sub(unscaled ? x : f32x4.div(x, t), m);
       const e = exp4(d);
       v128.store(exps + j, e);
       sum = f32x4.add(sum, e);
