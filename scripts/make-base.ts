@@ -11,12 +11,14 @@ import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import type { Tokenizer } from '../shared/tokenizer/types.js';
 import { inductionInit } from '../engines/embedded/base/initialization.js';
 import { measure, type Measured } from '../engines/embedded/base/measure.js';
-import { modelCard } from '../engines/embedded/base/model-card.js';
-import { BASE_RECIPE, pretrain } from '../engines/embedded/base/pretrain.js';
+import { type CardFacts, modelCard } from '../engines/embedded/base/model-card.js';
+import { BASE_RECIPE, type BaseRecipe, pretrain } from '../engines/embedded/base/pretrain.js';
 import { PromptWriter } from '../engines/embedded/base/prompt-writer.js';
 import type { Policy, Qwen3Config } from '../engines/embedded/policy-api.js';
 import { createPolicy, writeQwen3 } from '../engines/embedded/policy.js';
 import { END_ID, PAD_ID, VOCABULARY_SIZE, writeTokenizer } from '../engines/embedded/tokenizer/build.js';
+
+const COMMITTED = join(packageRoot(), 'models/laptop');
 
 const CONFIG: Qwen3Config = {
   vocabSize: VOCABULARY_SIZE,
@@ -42,8 +44,9 @@ const MEASURE_SEED = 1;
 const WANTED = { sampled: [0.15, 0.35], greedy: [0.25, 0.65] } as const;
 
 async function main(): Promise<void> {
-  const folder = resolve(process.argv[2] ?? join(packageRoot(), 'models/laptop'));
+  const folder = resolve(process.argv[2] ?? COMMITTED);
   const recipe = { ...BASE_RECIPE, seed: Number(process.argv[3] ?? BASE_RECIPE.seed) };
+  const before = await sha256Of(join(COMMITTED, 'model.safetensors'));
   await writeTokenizer(folder, CONFIG.maxPositions);
   const tokenizer = await loadTokenizer(folder);
   const policy = await createPolicy({
@@ -51,38 +54,46 @@ async function main(): Promise<void> {
     tensors: inductionInit(CONFIG, recipe.seed),
     maxSequence: MAX_SEQUENCE,
   });
+  const spent = train(policy, tokenizer, recipe);
+  await writeQwen3(folder, { config: CONFIG, tensors: policy.weights(), tokens: { eos: END_ID, pad: PAD_ID } });
+  const facts: CardFacts = {
+    recipe,
+    config: CONFIG,
+    parameters: policy.weights().reduce((sum, { data }) => sum + data.length, 0),
+    ...spent,
+    hashes: {
+      model: (await hashFile(join(folder, 'model.safetensors'))).sha256,
+      tokenizer: (await hashFile(join(folder, 'tokenizer.json'))).sha256,
+    },
+    sampled: await measureAll(policy, tokenizer, 1),
+    greedy: await measureAll(policy, tokenizer, 0),
+    items: MEASURED_ITEMS,
+  };
+  await writeCard(join(folder, 'README.md'), facts);
+  const { model } = facts.hashes;
+  console.log(
+    `model.safetensors ${model}: ${model === before ? 'the committed bytes' : `not the committed ${before}`}`
+  );
+  checkRange('sampled', facts.sampled);
+  checkRange('greedy', facts.greedy);
+}
+
+function train(policy: Policy, tokenizer: Tokenizer, recipe: BaseRecipe): { tokens: number; cpuSeconds: number } {
   const before = process.cpuUsage().user;
   const tokens = pretrain(policy, new PromptWriter(tokenizer), recipe, ({ step, loss, tokens: seen }) => {
     if ((step + 1) % 50 === 0) console.log(`step ${step + 1}/${recipe.steps}  loss ${loss.toFixed(3)}  tokens ${seen}`);
   });
-  const cpuSeconds = (process.cpuUsage().user - before) / 1e6;
-  const tensors = policy.weights();
-  await writeQwen3(folder, { config: CONFIG, tensors, tokens: { eos: END_ID, pad: PAD_ID } });
-  const sampled = await measureAll(policy, tokenizer, 1);
-  const greedy = await measureAll(policy, tokenizer, 0);
-  const hashes = {
-    model: (await hashFile(join(folder, 'model.safetensors'))).sha256,
-    tokenizer: (await hashFile(join(folder, 'tokenizer.json'))).sha256,
-  };
-  const parameters = tensors.reduce((sum, { data }) => sum + data.length, 0);
-  const facts = {
-    recipe,
-    config: CONFIG,
-    parameters,
-    tokens,
-    cpuSeconds,
-    hashes,
-    sampled,
-    greedy,
-    items: MEASURED_ITEMS,
-  };
-  const cardPath = join(folder, 'README.md');
-  // The time spent differs from run to run: the card of an equal model stays as it is.
-  if (!existsSync(cardPath) || !readFileSync(cardPath, 'utf8').includes(hashes.model))
-    await writeFileAtomic(cardPath, modelCard(facts));
-  console.log(`model.safetensors ${hashes.model}\ntokenizer.json    ${hashes.tokenizer}`);
-  checkRange('sampled', sampled);
-  checkRange('greedy', greedy);
+  return { tokens, cpuSeconds: (process.cpuUsage().user - before) / 1e6 };
+}
+
+/** The time spent differs from run to run: the card of an equal model stays as it is. */
+async function writeCard(path: string, facts: CardFacts): Promise<void> {
+  if (existsSync(path) && readFileSync(path, 'utf8').includes(facts.hashes.model)) return;
+  await writeFileAtomic(path, modelCard(facts));
+}
+
+async function sha256Of(path: string): Promise<string | undefined> {
+  return existsSync(path) ? (await hashFile(path)).sha256 : undefined;
 }
 
 async function measureAll(policy: Policy, tokenizer: Tokenizer, temperature: number): Promise<Map<number, Measured>> {

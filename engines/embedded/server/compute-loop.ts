@@ -1,13 +1,14 @@
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { Actor } from '../actor/actor.js';
-import type { FromCompute, ToCompute } from './messages.js';
+import type { ComputeCall, FromCompute, ToCompute } from './messages.js';
 
 type CallMessage = Extract<ToCompute, { type: 'call' }>;
 
 /**
  * The order of things in the compute thread. New requests join the running batch before its next token. A call that touches the
  * weights waits until the running sequences are done, and requests that came after it wait for it: every sequence is made by
- * one set of weights. While generation is paused, calls run at once and the held sequences go on with what they have.
+ * one set of weights. While generation is paused a call would wait for ever: it runs at once when nothing is held, and one that
+ * would change the weights under held sequences is refused.
  */
 export class ComputeLoop {
   /** Messages not yet acted upon, in order of arrival; the first may be a call that waits for the batch to end. */
@@ -101,8 +102,18 @@ export class ComputeLoop {
     if (generator.running + generator.waiting === 0 && generator.hasWork()) this.advance();
   }
 
+  private requireNothingHeld(): void {
+    const { running, waiting } = this.actor.generator;
+    if (running + waiting === 0) return;
+    throw new PipelineError(
+      'EngineUnavailable',
+      `generation is paused and holds ${running + waiting} requests of the old weights: continue or abort them first`
+    );
+  }
+
   private async run({ call, name, args }: CallMessage): Promise<void> {
     try {
+      if (this.paused && changesWeights(name)) this.requireNothingHeld();
       const value = await this.actor.call(name, args);
       this.post({ type: 'return', call, value, weightVersion: this.actor.weightVersion });
     } catch (error) {
@@ -114,7 +125,11 @@ export class ComputeLoop {
 }
 
 function touchesBatch({ name }: CallMessage): boolean {
-  return name !== 'state' && name !== 'save_checkpoint';
+  return changesWeights(name) || name === 'flush_cache' || name === 'set_version';
+}
+
+function changesWeights(name: ComputeCall): boolean {
+  return name === 'train_step' || name === 'load_checkpoint' || name === 'reset' || name === 'update_weights';
 }
 
 /** A wrong weights version is a conflict, other failures of the table are errors of the call, anything else is ours. */

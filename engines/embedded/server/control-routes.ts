@@ -12,8 +12,7 @@ const flushCache: Handler = async ({ compute }, _request, response) => {
 };
 
 /** Another set of weights of the same shape. On failure the old weights serve on. */
-const updateWeights: Handler = async (context, request, response) => {
-  const { compute, model, mode } = context;
+const updateWeights: Handler = async ({ compute, model, mode }, request, response) => {
   const body = await readJsonObject(request);
   const refuse = (message: string): void =>
     sendJson(response, 400, { success: false, message, num_paused_requests: 0 });
@@ -21,8 +20,6 @@ const updateWeights: Handler = async (context, request, response) => {
   if (typeof path !== 'string' || path === '') return refuse('model_path must be the path of a model folder.');
   if (mode === 'actor') return refuse('the weights of an actor change by training or by loading a checkpoint only.');
   if (body['abort_all_requests'] === true) compute.abort('all');
-  else if (context.paused && compute.inFlight > 0)
-    return refuse(`${compute.inFlight} paused requests hold the old weights: continue or abort them first.`);
   const version = body['weight_version'];
   try {
     await compute.call('update_weights', { modelPath: path, ...(typeof version === 'string' ? { version } : {}) });

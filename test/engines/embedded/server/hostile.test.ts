@@ -33,6 +33,18 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   throw new Error('the condition did not come true');
 }
 
+/** A request that is surely in flight: generation is paused before it is sent. */
+async function heldRequests(body: object, init?: RequestInit): Promise<Promise<Reply>[]> {
+  await engine.post('/pause_generation', { mode: 'in_place' });
+  const sent = engine.post('/generate', body, init);
+  await until(async () => (await running()) === 1);
+  return [sent];
+}
+
+async function release(): Promise<void> {
+  await engine.post('/continue_generation', {});
+}
+
 /** Sends bytes over a bare connection and returns what came back until it closed. */
 function raw(...pieces: (string | Buffer)[]): Promise<string> {
   const { hostname, port } = new URL(engine.endpoint);
@@ -144,15 +156,15 @@ describe('bad requests to the embedded engine', () => {
   });
 
   it('refuses a request id that is already in flight', async () => {
-    const first = engine.post('/generate', { ...LONG, rid: 'twice' });
-    await until(async () => (await running()) > 0);
+    const [first] = await heldRequests({ ...LONG, rid: 'twice' });
     await expectRefused(
       engine.post('/generate', { ...LONG, rid: 'twice' }),
       400,
       /Duplicate request ID detected: twice/
     );
     await engine.post('/abort_request', { rid: 'twice' });
-    expect(((await first).json as Generated).meta_info.finish_reason.type).toBe('abort');
+    expect(((await first!).json as Generated).meta_info.finish_reason.type).toBe('abort');
+    await release();
     await expectRefused(
       engine.post('/generate', { input_ids: [[1], [2]], rid: ['a', 'a'] }),
       400,
@@ -164,20 +176,20 @@ describe('bad requests to the embedded engine', () => {
 describe('requests that end early', () => {
   it('makes room at once when a client goes away', async () => {
     const controller = new AbortController();
-    const gone = engine.post('/generate', LONG, { signal: controller.signal }).catch(() => 'gone');
-    await until(async () => (await running()) === 1);
+    const [gone] = await heldRequests(LONG, { signal: controller.signal });
+    const outcome = gone!.catch(() => 'gone');
     controller.abort();
-    expect(await gone).toBe('gone');
+    expect(await outcome).toBe('gone');
     await until(async () => (await running()) === 0);
+    await release();
   });
 
   it('aborts one request by its id and leaves the others alone', async () => {
-    const [aborted, whole] = [
-      engine.post('/generate', { ...LONG, rid: 'abort-me' }),
-      engine.post('/generate', { ...LONG, rid: 'keep-me' }),
-    ];
+    const aborted = (await heldRequests({ ...LONG, rid: 'abort-me' }))[0]!;
+    const whole = engine.post('/generate', { ...LONG, rid: 'keep-me' });
     await until(async () => (await running()) === 2);
     expect((await engine.post('/abort_request', { rid: 'abort-me' })).status).toBe(200);
+    await release();
     const { meta_info: meta, output_ids: ids } = (await aborted).json as Generated;
     expect(meta.finish_reason).toEqual({ type: 'abort', message: 'Aborted', status_code: null, err_type: null });
     expect(ids.length).toBeLessThan(900);
@@ -186,10 +198,12 @@ describe('requests that end early', () => {
   });
 
   it('holds generation while paused, and goes on with the very same tokens', async () => {
-    const body = { input_ids: PROMPT, sampling_params: { max_new_tokens: 300, ignore_eos: true, sampling_seed: 1 } };
-    const calm = ((await engine.post('/generate', body)).json as Generated).output_ids;
+    const params = { max_new_tokens: 900, ignore_eos: true, sampling_seed: 1, n: 16 };
+    const body = { input_ids: PROMPT, sampling_params: params };
+    const ids = ({ json }: Reply): number[][] => (json as Generated[]).map(({ output_ids: made }) => made);
+    const calm = ids(await engine.post('/generate', body));
     const held = engine.post('/generate', body);
-    await until(async () => (await running()) === 1);
+    await until(async () => (await running()) === 16);
     expect((await engine.post('/pause_generation', { mode: 'in_place' })).json).toEqual({
       message: 'Generation paused successfully.',
       status: 'ok',
@@ -197,18 +211,16 @@ describe('requests that end early', () => {
     expect((await engine.get('/health')).status).toBe(200);
     expect((await engine.get('/health_generate')).status).toBe(503);
     await delay(200);
-    expect(await running()).toBe(1);
-    await engine.post('/continue_generation', {});
-    expect(((await held).json as Generated).output_ids).toEqual(calm);
+    expect(await running()).toBe(16);
+    await release();
+    expect(ids(await held)).toEqual(calm);
   });
 
-  it('ends what runs when it is paused in mode abort, and takes requests again afterwards', async () => {
-    const body = { ...LONG, rid: 'ended-by-pause' };
-    const ended = engine.post('/generate', body);
-    await until(async () => (await running()) === 1);
+  it('ends what it holds when it is paused in mode abort, and takes requests again afterwards', async () => {
+    const [ended] = await heldRequests(LONG);
     await engine.post('/pause_generation', {});
-    expect(((await ended).json as Generated).meta_info.finish_reason.type).toBe('abort');
-    await engine.post('/continue_generation', {});
+    expect(((await ended!).json as Generated).meta_info.finish_reason.type).toBe('abort');
+    await release();
     expect((await engine.get('/health_generate')).status).toBe(200);
   });
 

@@ -104,6 +104,20 @@ describe('an update of the weights from disk', () => {
     expect(await greedy()).toMatchObject({ output_ids: before.output_ids, meta_info: { weight_version: 'default' } });
   });
 
+  it('is refused while paused requests hold the old weights, and done when they are aborted', async () => {
+    await engine.post('/pause_generation', { mode: 'in_place' });
+    const held = engine.post('/generate', BODY);
+    while (((await engine.get('/server_info')).json as { num_running_reqs: number }).num_running_reqs === 0);
+    expect(await update(other)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('holds 1 requests') as string,
+    });
+    expect(await update(other, { abort_all_requests: true })).toMatchObject({ status: 200, success: true });
+    expect(((await held).json as Generated).meta_info.finish_reason.type).toBe('abort');
+    await engine.post('/continue_generation', {});
+    expect((await engine.get('/health_generate')).status).toBe(200);
+  });
+
   it('is refused by an actor, whose weights are the ones it trained', async () => {
     const actor = await startTestEngine({ mode: 'actor' });
     try {
