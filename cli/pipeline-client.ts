@@ -3,6 +3,7 @@ import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temp
 import type { FailureDetails } from '../shared/contracts/failures.js';
 import { PROGRESS_QUERY, type Progress } from '../shared/contracts/progress.js';
 import { connectClient, temporalTarget, type TemporalClient } from '../workers/temporal-target.js';
+import { countPollers } from './pollers.js';
 import type { Terminal } from './terminal.js';
 
 /** What is known about a pipeline at one moment. */
@@ -25,6 +26,8 @@ export interface Snapshot {
 export type WorkflowStatus =
   'RUNNING' | 'COMPLETED' | 'FAILED' | 'CANCELLED' | 'TERMINATED' | 'TIMED_OUT' | 'CONTINUED_AS_NEW' | 'UNKNOWN';
 
+const NO_WORKER = 'no workflow worker answers: start one with `memagent worker --role workflow` (or `memagent dev`)';
+
 /** A worker that is there answers a query in milliseconds; one that replays a long history in seconds. */
 const QUERY_LIMIT_MS = 8_000;
 
@@ -39,7 +42,8 @@ export async function withClient<T>(terminal: Terminal, body: (client: TemporalC
 }
 
 /** @throws WorkflowNotFoundError, ServiceError */
-export async function takeSnapshot({ client }: TemporalClient, id: string): Promise<Snapshot> {
+export async function takeSnapshot(connected: TemporalClient, id: string): Promise<Snapshot> {
+  const { client } = connected;
   const handle = client.workflow.getHandle(id);
   const described = await handle.describe();
   const status = statusName(described.status.name);
@@ -54,8 +58,10 @@ export async function takeSnapshot({ client }: TemporalClient, id: string): Prom
   };
   if ((task?.attempt ?? 1) > 2 && status === 'RUNNING')
     snapshot.problem = `the workflow task failed ${(task?.attempt ?? 1) - 1} times: the workers may run other code than the run began with`;
-  await addProgress(client, handle, snapshot);
-  if (status !== 'RUNNING' && status !== 'COMPLETED') {
+  // Without a worker a query only fails after its whole time limit.
+  if ((await countPollers(connected, described.taskQueue, 'workflow')) > 0) await addProgress(client, handle, snapshot);
+  else snapshot.problem ??= NO_WORKER;
+  if (status === 'FAILED' || status === 'TIMED_OUT') {
     await addFailure(client.workflow.getHandle(id, described.runId, { followRuns: false }), snapshot);
   }
   return snapshot;
@@ -82,8 +88,7 @@ async function addProgress(
 
 function queryProblem(error: Error): string {
   const text = `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`;
-  if (/no poller|DEADLINE|deadline|timed? ?out/i.test(text) || error.name === 'ServiceError')
-    return 'no workflow worker answers: start one with `memagent worker --role workflow` (or `memagent dev`)';
+  if (/no poller|DEADLINE|deadline|timed? ?out/i.test(text) || error.name === 'ServiceError') return NO_WORKER;
   return `the progress query failed: ${error.message}`;
 }
 

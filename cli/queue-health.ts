@@ -9,6 +9,7 @@ import {
   type Role,
 } from '../shared/contracts/queues.js';
 import type { TemporalClient } from '../workers/temporal-target.js';
+import { countPollers } from './pollers.js';
 
 /** A task queue that a running stage needs, and how many workers ask it for work. */
 export interface QueueHealth {
@@ -17,12 +18,6 @@ export interface QueueHealth {
   /** Command that starts a worker for it. */
   command: string;
 }
-
-/** Numbers of `TaskQueueType` in Temporal's API. */
-const QUEUE_TYPE = { workflow: 1, activity: 2 } as const;
-
-/** Pollers come back at least every minute; an older one is a worker that is gone. Unit: milliseconds. */
-const POLLER_FRESH_MS = 90_000;
 
 const STAGE_ROLES: Readonly<Record<string, readonly Role[]>> = {
   resolve: ['data'],
@@ -38,31 +33,21 @@ const STAGE_ROLES: Readonly<Record<string, readonly Role[]>> = {
 /** Queues of the stages that run now, and the workflows' own. */
 export async function queueHealth(client: TemporalClient, id: string, progress?: Progress): Promise<QueueHealth[]> {
   const placement = await placementOf(client, id);
-  const stages = progress?.stages.filter((stage) => stage.state === 'running').map((stage) => stage.name) ?? [
-    'resolve',
-  ];
+  const declared = progress?.stages ?? [];
+  const running = declared.filter((stage) => stage.state === 'running').map((stage) => stage.name);
+  const stages = declared.length === 0 ? ['resolve'] : running;
   const roles = new Set(stages.flatMap((stage) => STAGE_ROLES[stage.split(':')[0] ?? ''] ?? []));
   const workflows: QueueHealth = {
     queue: WORKFLOW_TASK_QUEUE,
-    pollers: await countPollers(client, WORKFLOW_TASK_QUEUE, QUEUE_TYPE.workflow),
+    pollers: await countPollers(client, WORKFLOW_TASK_QUEUE, 'workflow'),
     command: 'memagent worker --role workflow',
   };
   const activities = [...roles].map(async (role): Promise<QueueHealth> => {
     const queue = activityTaskQueue(role, placement[role]);
-    const pollers = await countPollers(client, queue, QUEUE_TYPE.activity);
+    const pollers = await countPollers(client, queue, 'activity');
     return { queue, pollers, command: `memagent worker --role ${role} --tag ${placement[role]}` };
   });
   return [workflows, ...(await Promise.all(activities))];
-}
-
-async function countPollers({ client }: TemporalClient, queue: string, type: 1 | 2): Promise<number> {
-  const reply = await client.workflowService.describeTaskQueue({
-    namespace: client.options.namespace,
-    taskQueue: { name: queue },
-    taskQueueType: type,
-  });
-  const oldest = Date.now() - POLLER_FRESH_MS;
-  return (reply.pollers ?? []).filter((poller) => Number(poller.lastAccessTime?.seconds ?? 0) * 1000 >= oldest).length;
 }
 
 /** The recipe's placement, from the argument the workflow was started with; missing or wrong tags are `local`. */

@@ -67,10 +67,14 @@ async function quietRuntime(): Promise<void> {
   if (installed) return;
   installed = true;
   const { DefaultLogger, Runtime } = await import('@temporalio/worker');
-  Runtime.install({
-    logger: new DefaultLogger('ERROR', () => undefined),
-    telemetryOptions: { logging: { forward: {} } },
-  });
+  try {
+    Runtime.install({
+      logger: new DefaultLogger('ERROR', () => undefined),
+      telemetryOptions: { logging: { forward: {} } },
+    });
+  } catch {
+    // This process has a run time already: its log is somebody else’s choice.
+  }
 }
 
 function line({ workflowId, events, problem }: ReplayResult): string {
