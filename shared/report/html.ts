@@ -21,11 +21,11 @@ const ENTITIES: Readonly<Record<string, string>> = {
 };
 
 /** Characters that a browser swallows or that turn text around; model outputs have them. */
-const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
+const INVISIBLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Surrogate}/gu;
 
 /**
- * Makes invisible characters visible: control codes as their Unicode pictures (ESC is ␛, NUL is ␀), direction marks as
- * `‹U+202E›`, lone surrogates as U+FFFD. Tab and line feed stay; carriage return before a line feed goes.
+ * Makes invisible characters visible: control codes as their Unicode pictures (ESC is ␛, NUL is ␀), direction marks and
+ * line separators as `‹U+202E›`, lone surrogates as U+FFFD. Tab and line feed stay; carriage return before a line feed goes.
  */
 export function printable(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(INVISIBLE, (character) => {

@@ -142,7 +142,7 @@
   }
 
   function resultCard(model, item, result) {
-    const title = make('h4', '', make('i', `swatch ${colours[model] ?? 'base'}`), model);
+    const title = make('h3', 'model', make('i', `swatch ${colours[model] ?? 'base'}`), model);
     if (result === null) return make('div', 'result', title, make('p', 'muted', 'not evaluated'));
     const card = make('div', 'result', title);
     if (result.e !== undefined)
@@ -218,7 +218,10 @@
   });
   filter.addEventListener('change', show);
   search.addEventListener('input', show);
-  document.getElementById('sample-controls').addEventListener('submit', (event) => event.preventDefault());
+  const controls = document.getElementById('sample-controls');
+  controls.addEventListener('submit', (event) => event.preventDefault());
+  controls.hidden = false;
+  document.getElementById('sample-fallback').remove();
   fillFilters();
   show();
 })();

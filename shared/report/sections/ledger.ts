@@ -13,7 +13,7 @@ export function ledgerSection(data: RunData): Html {
   return section('ledger', 'Turn ledger', lead, [
     rows.length > 0 &&
       table(
-        'Turn ledger',
+        'Counts of each step',
         [
           { label: 'Arm and step' },
           { label: 'Generated', number: true },

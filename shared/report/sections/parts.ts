@@ -58,7 +58,10 @@ export function groupedTable(caption: string, columns: readonly Column[], groups
 
 function tableCell(columns: readonly Column[], cell: Value, at: number, heading: boolean): Html {
   const align = alignment(columns[at]);
-  return heading ? html`<th scope="row" class="${align}">${cell}</th>` : html`<td class="${align}">${cell}</td>`;
+  // A heading must have words; a file or a stage may have an empty name.
+  return heading
+    ? html`<th scope="row" class="${align}">${cell === '' ? '–' : cell}</th>`
+    : html`<td class="${align}">${cell}</td>`;
 }
 
 function alignment(column: Column | undefined): string {

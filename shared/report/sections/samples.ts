@@ -15,7 +15,7 @@ export function samplesSection(data: RunData, samples: SampleCollection): Html {
   const lead = html`Look at what the models did: how the memory changed from chunk to chunk, where the answer entered it
   and where it was lost. ${scope(samples, shown, total)}`;
   return section('samples', 'Samples', lead, [
-    html`<form class="controls" id="sample-controls">
+    html`<form class="controls" id="sample-controls" hidden>
         <label
           >Data set
           <select id="sample-dataset"></select
@@ -34,7 +34,7 @@ export function samplesSection(data: RunData, samples: SampleCollection): Html {
       <p class="print-only">
         The browser of samples needs a screen; the samples are in eval/&lt;model&gt;/&lt;data set&gt;.jsonl.
       </p>
-      <noscript><p class="absent">The browser of samples needs scripts. The samples are in eval/.</p></noscript>
+      <p class="absent" id="sample-fallback">The browser of samples needs scripts. The samples are in eval/.</p>
       <script type="application/json" id="sample-data">
         ${jsonForScript({ colours: colours(data), datasets: samples.datasets })}
       </script>`,
