@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { Client, Connection } from '@temporalio/client';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
+import type { NativeConnectionOptions } from '@temporalio/worker';
 import { UserError } from '../shared/contracts/user-error.js';
 
 type Environment = Record<string, string | undefined>;
@@ -83,7 +83,7 @@ export async function connectClient(target: TemporalTarget): Promise<TemporalCli
  * The gRPC client asks a port that nobody listens on again and again until its time is over. On this machine one look is
  * enough to know. Elsewhere there may be a proxy on the way, so only there the client finds out by itself.
  */
-async function refuseFast(address: string): Promise<void> {
+export async function refuseFast(address: string): Promise<void> {
   if (!isLoopback(address)) return;
   const host = address.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
   await new Promise<void>((resolve, reject) => {
@@ -94,16 +94,6 @@ async function refuseFast(address: string): Promise<void> {
       else resolve();
     });
   });
-}
-
-/** @throws UserError when the server does not answer, or refuses */
-export async function connectWorker(target: TemporalTarget): Promise<NativeConnection> {
-  try {
-    await refuseFast(target.address);
-    return await NativeConnection.connect(target.options);
-  } catch (error) {
-    throw unreachable(target, error);
-  }
 }
 
 /** Whether a Temporal server answers. */

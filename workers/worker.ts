@@ -4,7 +4,8 @@ import { createActivities } from '../activities/index.js';
 import { packageRoot } from '../shared/runtime/entry.js';
 import { temporalLogger } from './log.js';
 import type { QueuePlan } from './queue-plan.js';
-import { connectWorker, type TemporalTarget } from './temporal-target.js';
+import type { TemporalTarget } from './temporal-target.js';
+import { connectWorker } from './worker-connection.js';
 import { createWorkers, runWorkers } from './worker-set.js';
 
 export interface WorkerProcessOptions {
