@@ -50,3 +50,11 @@ export function modelLegend(models: readonly string[], shown: readonly string[])
     (model) => html`<span class="key"><i class="swatch ${modelClass(models, model)}"></i>${model}</span>`
   );
 }
+
+/** About `wanted` round tick values from 0 to the last step: steps are whole numbers, so are their ticks. */
+export function stepTicks(last: number, wanted: number): number[] {
+  const rough = Math.max(1, last / wanted);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const size = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
+  return Array.from({ length: Math.floor(last / size) + 1 }, (_, index) => index * size);
+}

@@ -2,7 +2,7 @@ import * as Plot from '@observablehq/plot';
 import { significant } from '../format.js';
 import { html, type Html } from '../html.js';
 import type { RunData } from '../run-data.js';
-import { modelClass, modelColour, renderPlot } from './figure.js';
+import { modelClass, modelColour, renderPlot, stepTicks } from './figure.js';
 
 /** Columns of metrics.csv that are drawn, with what they mean. */
 const METRICS: readonly { column: string; title: string; note: string; floor?: number }[] = [
@@ -30,6 +30,7 @@ function metricCard(data: RunData, metric: (typeof METRICS)[number]): Html | und
   const finals = series.map(({ arm, points }) => ({ arm, value: points.at(-1)?.value ?? NaN }));
   const label = `${metric.title}, last values: ${finals.map(({ arm, value }) => `${arm} ${significant(value)}`).join(', ')}`;
   const values = series.flatMap(({ points }) => points.map(({ value }) => value));
+  const lastStep = Math.max(1, ...series.flatMap(({ points }) => points.map(({ step }) => step)));
   const plot = renderPlot(
     {
       width: 320,
@@ -38,7 +39,7 @@ function metricCard(data: RunData, metric: (typeof METRICS)[number]): Html | und
       marginRight: 8,
       marginTop: 10,
       marginBottom: 24,
-      x: { label: null, ticks: 4, tickSize: 0 },
+      x: { label: null, ticks: stepTicks(lastStep, 5), tickSize: 0 },
       y: {
         label: null,
         ticks: 3,

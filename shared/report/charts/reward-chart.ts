@@ -2,7 +2,7 @@ import * as Plot from '@observablehq/plot';
 import { html, type Html } from '../html.js';
 import { movingMean } from '../number-table.js';
 import type { RunData } from '../run-data.js';
-import { figure, modelColour, modelLegend, responsivePlot } from './figure.js';
+import { figure, modelColour, modelLegend, responsivePlot, stepTicks } from './figure.js';
 
 /** Steps of the moving mean and of the first and last window. */
 export const WINDOW = 10;
@@ -23,7 +23,13 @@ export function rewardChart(data: RunData): Html {
       marginRight: 16,
       marginBottom: 40,
       marginTop: 24,
-      x: { label: 'step', domain: [0, lastStep], ticks: narrow ? 5 : 10, tickSize: 0, labelArrow: 'none' },
+      x: {
+        label: 'step',
+        domain: [0, lastStep],
+        ticks: stepTicks(lastStep, narrow ? 5 : 10),
+        tickSize: 0,
+        labelArrow: 'none',
+      },
       y: {
         label: 'mean reward of the step',
         domain: [0, 1],

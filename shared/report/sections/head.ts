@@ -62,7 +62,8 @@ function reward(data: RunData): Figure | undefined {
     return { name, first: mean(values.slice(0, WINDOW)), last: mean(values.slice(-WINDOW)) };
   });
   const text = lines.map(({ last }) => fixed(last, 2)).join(' / ');
-  const note = `${lines.map(({ name }) => name).join(' / ')}, last ${WINDOW} steps; first ${WINDOW}: ${lines
+  const window = Math.min(WINDOW, ...arms.map(({ rewards }) => rewards.length));
+  const note = `${lines.map(({ name }) => name).join(' / ')}, last ${window} steps; first ${window}: ${lines
     .map(({ first }) => fixed(first, 2))
     .join(' / ')}`;
   return ['Reward reached', text, note];

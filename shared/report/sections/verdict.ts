@@ -83,25 +83,25 @@ export function metricName(metric: string): string {
 }
 
 function pairWords(data: RunData, row: PairRow): Html {
-  return html`<b>${datasetLabel(data, row.dataset)}</b>: ${points(row.gap_points)} apart
-    <span class="muted nowrap">${scorePair(row.metric, row.first, row.first_pct, row.second, row.second_pct)}</span>`;
+  return html`<b>${datasetLabel(data, row.dataset)}</b>: ${points(row.gap_points, row.tolerance_points)} apart
+    <span class="muted">${scorePair(row.metric, row.first, row.first_pct, row.second, row.second_pct)}</span>`;
 }
 
 function baselineWords(data: RunData, row: BaselineRow): Html {
   const gain = row.improvement_points;
-  const relation = gain > 0 ? `${points(gain)} above` : gain < 0 ? `${points(-gain)} below` : 'not above';
+  const relation = gain > 0 ? `${points(gain, 0)} above` : gain < 0 ? `${points(-gain, 0)} below` : 'not above';
   return html`<b>${datasetLabel(data, row.dataset)}</b>: ${row.arm} ${relation}
-    <span class="muted nowrap">${scorePair(row.metric, row.arm, row.trained_pct, 'base', row.base_pct)}</span>`;
+    <span class="muted">${scorePair(row.metric, row.arm, row.trained_pct, 'base', row.base_pct)}</span>`;
 }
 
 function scorePair(metric: string, first: string, firstPct: number, second: string, secondPct: number): string {
   return `${metricName(metric)} ${first} ${percent(firstPct)}, ${second} ${percent(secondPct)}`;
 }
 
-function points(value: number): string {
-  // Never round a difference over the limit down to the limit, or a small one to nothing.
-  const digits = value !== 0 && (value < 0.05 || Math.abs(value - Math.round(value)) < 0.05) ? 2 : 1;
-  return `${fixed(value, Number.isInteger(value) ? 0 : digits)}\u00a0points`;
+/** Points with one decimal; two where one would make the value look equal to a limit that it is not equal to. */
+function points(value: number, limit: number): string {
+  const digits = value !== limit && fixed(value, 1) === fixed(limit, 1) ? 2 : 1;
+  return `${fixed(value, digits)}\u00a0points`;
 }
 
 /** A run without a verdict says where and why it ended, and what can be done. */
