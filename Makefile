@@ -17,8 +17,11 @@ demo: build ## The laptop recipe from raw data to verdict.
 test: build lint ## Build, lint, run every test.
 	@npm test --silent
 
-lint: prepare ## Types, code rules, format, import direction.
-	@npm run --silent lint
+lint: prepare ## Types, code rules, format, import direction; two at a time.
+	@$(MAKE) --silent -j2 lint-code lint-types lint-format lint-imports
+
+lint-types lint-code lint-format lint-imports:
+	@npm run --silent $(subst lint-,lint:,$@)
 
 chaos: build ## Kill processes at random during a laptop run; compare its bytes with a calm run.
 	@npm run --silent chaos -- --seed $(SEED)

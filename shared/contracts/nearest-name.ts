@@ -15,6 +15,11 @@ export function editDistance(a: string, b: string): number {
   return rows[a.length]![b.length]!;
 }
 
+/** `training` for `train`, `eval` for `evaluate`: one begins with the whole other. */
+function startsLike(a: string, b: string): boolean {
+  return Math.min(a.length, b.length) >= 4 && a !== b && (a.startsWith(b) || b.startsWith(a));
+}
+
 /** Names longer than this are not compared: nobody mistypes them, and the comparison is quadratic. */
 const LONGEST_NAME = 64;
 
@@ -29,7 +34,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   let best: string | undefined;
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   for (const candidate of known) {
-    const distance = editDistance(wanted, plain(candidate));
+    const distance = startsLike(wanted, plain(candidate)) ? 1 : editDistance(wanted, plain(candidate));
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
   return best;

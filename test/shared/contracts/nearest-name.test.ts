@@ -29,6 +29,9 @@ describe('nearestName', () => {
     expect(nearestName('learning_rate', known)).toBe('learningRate');
     expect(nearestName('GROUP-SIZE', known)).toBe('groupSize');
     expect(nearestName('stpes', known)).toBe('steps');
+    expect(nearestName('training', ['data', 'train'])).toBe('train');
+    expect(nearestName('eval', ['data', 'evaluate'])).toBe('evaluate');
+    expect(nearestName('steps', ['stepsTotal', 'steps'])).toBe('steps');
   });
 
   it('suggests nothing for a name that resembles none', () => {
