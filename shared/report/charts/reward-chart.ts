@@ -42,7 +42,7 @@ export function rewardChart(data: RunData): Html {
       marks: [
         Plot.ruleY([0], { stroke: 'var(--axis)' }),
         Plot.ruleX(resumes, { x: 'step', stroke: 'var(--warn)', strokeDasharray: '2,3', strokeWidth: 1.5 }),
-        ...arms.flatMap((arm) => armMarks(data, arm)),
+        ...arms.flatMap((arm, at) => armMarks(data, arm, at)),
       ],
     };
   };
@@ -60,17 +60,18 @@ export function rewardChart(data: RunData): Html {
   );
 }
 
-function armMarks(data: RunData, arm: RunData['arms'][number]): Plot.Markish[] {
+function armMarks(data: RunData, arm: RunData['arms'][number], at: number): Plot.Markish[] {
   const stroke = modelColour(data.models, arm.name);
   const means = movingMean(
     arm.rewards.map(({ reward }) => reward),
     WINDOW
   );
-  const points = arm.rewards.map(({ step, reward }, at) => ({ step, reward, mean: means[at] ?? NaN }));
+  const points = arm.rewards.map(({ step, reward }, row) => ({ step, reward, mean: means[row] ?? NaN }));
   const last = points.at(-1);
+  // The first arm is wider, so that it can be seen beneath one that runs along it.
   return [
     Plot.line(points, { x: 'step', y: 'reward', stroke, strokeWidth: 1, strokeOpacity: 0.35 }),
-    Plot.line(points, { x: 'step', y: 'mean', stroke, strokeWidth: 2.75 }),
-    ...(last === undefined ? [] : [Plot.dot([last], { x: 'step', y: 'mean', r: 4, fill: stroke })]),
+    Plot.line(points, { x: 'step', y: 'mean', stroke, strokeWidth: at === 0 ? 4 : 2 }),
+    ...(last === undefined ? [] : [Plot.dot([last], { x: 'step', y: 'mean', r: at === 0 ? 5 : 3.5, fill: stroke })]),
   ];
 }
