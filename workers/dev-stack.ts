@@ -1,13 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { LOCAL_TAG } from '../shared/contracts/queues.js';
 import { EXIT, UserError } from '../shared/contracts/user-error.js';
 import { entryPath } from '../shared/runtime/entry.js';
+import { identify } from '../shared/runtime/process-identity.js';
 import { withFileLock } from '../shared/temporal-binary/file-lock.js';
 import { findBinary } from '../shared/temporal-binary/find-binary.js';
 import { lastLines } from '../shared/temporal-binary/run-program.js';
 import { startGuarded } from './guarded-process.js';
+import { endLeftovers, recordGroup } from './leftovers.js';
 import { isPortFree, nextFreePort } from './ports.js';
 import {
   isOwnerAlive,
@@ -61,12 +62,13 @@ interface Server {
   supervisor?: Supervisor;
 }
 
+/** Names of the stack’s processes in its folder. */
+const SERVER = 'server';
+const WORKER = 'worker';
+
 /** A worker gets this long to give its activities back to the server. Unit: milliseconds. */
 const WORKER_GRACE_MS = 20_000;
 const SERVER_GRACE_MS = 5_000;
-
-/** A server whose owner was killed ends by itself within this time. Unit: milliseconds. */
-const ORPHAN_LIMIT_MS = 15_000;
 
 /** Longer than a start may take, a download of Temporal apart. Unit: milliseconds. */
 const START_LOCK_LIMIT_MS = 120_000;
@@ -90,15 +92,19 @@ export async function startDevStack(options: DevStackOptions): Promise<DevStack>
   return await withFileLock(join(stackFolder(runsRoot), 'starting.lock'), START_LOCK_LIMIT_MS, async () => {
     const other = await runningStack(runsRoot);
     if (other === undefined) return await startFresh(runsRoot, options);
-    throw new UserError(`a development stack for ${runsRoot} runs already (process ${other.pid}, ${other.address})`, {
-      cure: `Use it: export TEMPORAL_ADDRESS=${other.address}. Or stop it with Ctrl-C where it runs, or \`kill ${other.pid}\`.`,
-      exitCode: EXIT.usage,
-    });
+    throw new UserError(
+      `a development stack for ${runsRoot} runs already (process ${other.owner.pid}, ${other.address})`,
+      {
+        cure: `Use it: export TEMPORAL_ADDRESS=${other.address}. Or stop it with Ctrl-C where it runs, or \`kill ${other.owner.pid}\`.`,
+        exitCode: EXIT.usage,
+      }
+    );
   });
 }
 
 async function startFresh(runsRoot: string, options: DevStackOptions): Promise<DevStack> {
-  await waitForOrphan(runsRoot, options.notice);
+  await endLeftovers(stackFolder(runsRoot), [WORKER, SERVER], options.notice);
+  await removeStackState(runsRoot);
   const server = await provideServer(runsRoot, options);
   const worker = workerSupervisor(runsRoot, server, options);
   const stop = async (): Promise<void> => {
@@ -127,25 +133,12 @@ async function startFresh(runsRoot: string, options: DevStackOptions): Promise<D
 
 function stateOf(server: Server): StackState {
   return {
-    pid: process.pid,
+    owner: identify(process.pid),
     address: server.target.address,
     namespace: server.target.namespace,
     ...(server.uiUrl === undefined ? {} : { uiUrl: server.uiUrl }),
     startedAt: new Date().toISOString(),
   };
-}
-
-/** The server of a stack whose owner was killed is about to end: not to be used, and its port not to be fought over. */
-async function waitForOrphan(runsRoot: string, notice: (text: string) => void): Promise<void> {
-  const state = await readStackState(runsRoot);
-  if (state === undefined) return;
-  const target = localTarget(state.address, state.namespace);
-  const deadline = Date.now() + ORPHAN_LIMIT_MS;
-  for (let waited = false; Date.now() < deadline && (await isReachable(target)); waited = true) {
-    if (!waited) notice(`waiting for the server of an interrupted stack (process ${state.pid}) to end`);
-    await pause(300);
-  }
-  await removeStackState(runsRoot);
 }
 
 async function provideServer(runsRoot: string, options: DevStackOptions): Promise<Server> {
@@ -193,6 +186,7 @@ async function ownServer(runsRoot: string, port: number, namespace: string, opti
       logFile,
     });
     uiUrl = server.uiUrl;
+    await recordGroup(folder, SERVER, server.process.group);
     return server.process;
   };
   const supervisor = new Supervisor({
@@ -217,7 +211,11 @@ function workerSupervisor(runsRoot: string, server: Server, options: DevStackOpt
   const logFile = join(stackFolder(runsRoot), 'worker.log');
   return new Supervisor({
     name: 'the worker',
-    start: async () => startGuarded(process.execPath, args, { env: childEnv, logFile }),
+    start: async () => {
+      const worker = startGuarded(process.execPath, args, { env: childEnv, logFile });
+      await recordGroup(stackFolder(runsRoot), WORKER, worker.group);
+      return worker;
+    },
     fatalCodes: [EXIT.usage],
     fatalError: (code) => diedForGood('the worker', code, logFile),
     onEnd: restartNotice(options, logFile),

@@ -20,6 +20,9 @@ while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
 exit "$code"
 `;
 
+/** How a guard is called in the list of processes. */
+export const GUARD_NAME = 'memagent-guard';
+
 /** Seconds between asking and killing when the owner is gone. */
 const ORPHAN_GRACE_SECONDS = '10';
 
@@ -31,6 +34,8 @@ export interface GuardedOptions {
 }
 
 export interface GuardedProcess {
+  /** Id of its process group; undefined when it could not be started. */
+  readonly group: number | undefined;
   /** Settles when the program has ended: its exit code (128 + n after signal n). */
   readonly ended: Promise<number>;
   /** Undefined while it runs. */
@@ -42,7 +47,7 @@ export interface GuardedProcess {
 /** Starts a program that never outlives this process. */
 export function startGuarded(command: string, args: readonly string[], options: GuardedOptions): GuardedProcess {
   const log = openLog(options.logFile);
-  const shell = spawn('/bin/sh', ['-c', GUARD, 'guard', command, ...args], {
+  const shell = spawn('/bin/sh', ['-c', GUARD, GUARD_NAME, command, ...args], {
     detached: true,
     stdio: ['pipe', log, log],
     cwd: options.cwd,
@@ -70,7 +75,7 @@ export function startGuarded(command: string, args: readonly string[], options: 
     over.abort();
     await patience;
   };
-  return { ended, exitCode: () => code, stop };
+  return { group: shell.pid, ended, exitCode: () => code, stop };
 }
 
 async function waitForEnd(shell: ChildProcess): Promise<number> {

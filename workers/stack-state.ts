@@ -1,11 +1,12 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isAlive, type ProcessIdentity } from '../shared/runtime/process-identity.js';
 import { writeFileAtomic } from '../shared/artifacts/atomic-file.js';
 
 /** What a running development stack writes down, so that other commands find it. */
 export interface StackState {
   /** Process that owns the stack. */
-  pid: number;
+  owner: ProcessIdentity;
   address: string;
   namespace: string;
   uiUrl?: string;
@@ -37,12 +38,7 @@ export async function removeStackState(runsRoot: string): Promise<void> {
   await rm(statePath(runsRoot), { force: true });
 }
 
-/** Whether the process that wrote the state is still there. */
+/** Whether the very process that wrote the state is still there. */
 export function isOwnerAlive(state: StackState): boolean {
-  try {
-    process.kill(state.pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+  return isAlive(state.owner);
 }

@@ -79,7 +79,7 @@ async function openStack(terminal: Terminal, recipe: Recipe): Promise<Stack> {
   const runsRoot = resolve(recipe.artifacts);
   const running = await runningStack(runsRoot);
   if (running !== undefined) {
-    terminal.err(`using the development stack of process ${running.pid}`);
+    terminal.err(`using the development stack of process ${running.owner.pid}`);
     const connected = await connectClient(localTarget(running.address, running.namespace));
     const failed = new Promise<never>(() => undefined);
     return { connected, uiUrl: running.uiUrl, failed, owned: false, stop: () => connected.close() };

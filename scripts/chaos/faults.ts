@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAlive, type ProcessIdentity } from '../../engines/embedded/supervisor/process-identity.js';
+import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 import { untilUp, type Stage } from './processes.js';
 
 /** Engine processes that a run's folder knows of and that live. */

@@ -3,9 +3,9 @@ import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { identify, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
 
-interface Holder {
-  pid: number;
+interface Holder extends ProcessIdentity {
   host: string;
   token: string;
 }
@@ -20,7 +20,7 @@ const POLL_MS = 200;
  * @throws Error that names the holder when the wait was too long
  */
 export async function withFileLock<T>(path: string, limitMs: number, body: () => Promise<T>): Promise<T> {
-  const mine: Holder = { pid: process.pid, host: hostname(), token: randomUUID() };
+  const mine: Holder = { ...identify(process.pid), host: hostname(), token: randomUUID() };
   await mkdir(dirname(path), { recursive: true });
   const deadline = Date.now() + limitMs;
   while (!(await tryLock(path, mine))) {
@@ -60,13 +60,7 @@ async function readHolder(path: string): Promise<Holder | undefined> {
 }
 
 function isGone(holder: Holder): boolean {
-  if (holder.host !== hostname()) return false;
-  try {
-    process.kill(holder.pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
+  return holder.host === hostname() && !isAlive(holder);
 }
 
 /** Of several that see a dead holder only one renames its file; a file that is not the dead one's any more is put back. */

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isAlive, type ProcessIdentity } from '../../engines/embedded/supervisor/process-identity.js';
+import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';

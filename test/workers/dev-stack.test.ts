@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { PIPELINE_WORKFLOW_TYPE } from '../../shared/contracts/progress.js';
 import { WORKFLOW_TASK_QUEUE } from '../../shared/contracts/queues.js';
+import { entryPath } from '../../shared/runtime/entry.js';
 import { runningStack, startDevStack, type DevStack } from '../../workers/dev-stack.js';
 import { nextFreePort } from '../../workers/ports.js';
 import { connectClient, isReachable, type TemporalTarget } from '../../workers/temporal-target.js';
@@ -58,7 +59,7 @@ async function runPipeline(target: TemporalTarget, workflowId: string): Promise<
 function processes(...texts: string[]): number[] {
   const lines = execFileSync('ps', ['-eo', 'pid=,args=']).toString().split('\n');
   return lines
-    .filter((line) => texts.every((text) => line.includes(text)) && !line.includes('exec 3<&0'))
+    .filter((line) => texts.every((text) => line.includes(text)) && !line.includes('memagent-guard'))
     .map((line) => Number(line.trim().split(' ')[0]));
 }
 
@@ -86,7 +87,7 @@ describe('the development stack', () => {
     async () => {
       const first = await start();
       expect(first.ownsServer).toBe(true);
-      expect(await runningStack(runsRoot)).toMatchObject({ pid: process.pid, address: `127.0.0.1:${port}` });
+      expect(await runningStack(runsRoot)).toMatchObject({ owner: { pid: process.pid }, address: `127.0.0.1:${port}` });
       expect(await runPipeline(first.target, 'run-1')).toBe('FAILED');
       await first.stop();
       expect(serverProcesses()).toEqual([]);
@@ -119,6 +120,30 @@ describe('the development stack', () => {
       expect(await runPipeline(target, 'after')).toBe('FAILED');
       expect(workerProcesses()).not.toContain(worker);
       expect(notices.join('\n')).toMatch(/the worker ended with code 137 \(log: .*worker\.log\)/);
+    },
+    LIMIT
+  );
+
+  it(
+    'starts at once again after its owner was killed, on the same database',
+    async () => {
+      const program = `
+        const { startDevStack } = await import(${JSON.stringify(entryPath('workers/dev-stack.js'))});
+        await startDevStack({ runsRoot: ${JSON.stringify(runsRoot)}, notice: () => undefined });
+        console.log('up');
+        setInterval(() => undefined, 1000);`;
+      const owner = spawn(process.execPath, ['--input-type=module', '-e', program], {
+        env,
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      await once(owner.stdout, 'data');
+      const left = [...serverProcesses(), ...workerProcesses()];
+      expect(left).toHaveLength(2);
+      owner.kill('SIGKILL');
+      const stack = await start();
+      expect(stack.ownsServer).toBe(true);
+      expect(await runPipeline(stack.target, 'after the crash')).toBe('FAILED');
+      for (const pid of [...serverProcesses(), ...workerProcesses()]) expect(left).not.toContain(pid);
     },
     LIMIT
   );

@@ -8,6 +8,7 @@ function controlled(): GuardedProcess & { end(code: number): void; stopped: bool
   let end: (code: number) => void = () => undefined;
   const ended = new Promise<number>((resolve) => (end = resolve));
   const process = {
+    group: undefined,
     ended,
     stopped: false,
     exitCode: () => undefined,

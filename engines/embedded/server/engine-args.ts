@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
-import type { ProcessIdentity } from '../supervisor/process-identity.js';
+import type { ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 import type { ComputeOptions } from './messages.js';
 import { isRecord } from './sampling-params.js';
 

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { isAlive, type ProcessIdentity } from '../supervisor/process-identity.js';
+import { isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 
 const OWNER_CHECK_MS = 1_000;
 /** Time for replies that are being made when the engine is told to end; the supervisor kills after 5 s. */

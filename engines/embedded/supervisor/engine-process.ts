@@ -9,7 +9,7 @@ import { storageError } from '../../../shared/artifacts/atomic-file.js';
 import { isFailureType } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath } from '../../../shared/runtime/entry.js';
-import { identify, isAlive, type ProcessIdentity } from './process-identity.js';
+import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 
 /** What an engine is started for. */
 export interface EngineSpec {

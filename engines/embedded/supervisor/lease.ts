@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
-import type { ProcessIdentity } from './process-identity.js';
+import type { ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 
 /** Who runs an engine and where it listens: `engine.json` in the engine's folder. */
 export interface EngineLease {

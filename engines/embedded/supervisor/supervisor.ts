@@ -7,7 +7,7 @@ import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { killGroup, startEngine, type EngineSpec } from './engine-process.js';
 import { withLock } from './folder-lock.js';
 import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
-import { identify, isAlive } from './process-identity.js';
+import { identify, isAlive } from '../../../shared/runtime/process-identity.js';
 
 export type { EngineSpec } from './engine-process.js';
 

@@ -125,7 +125,7 @@ describe('findBinary', () => {
     await mkdir(dirname(lock), { recursive: true });
     const { hostname } = await import('node:os');
     // No process has the largest id that Linux allows plus one.
-    await writeFile(lock, JSON.stringify({ pid: 4_194_305, host: hostname(), token: 'dead' }));
+    await writeFile(lock, JSON.stringify({ pid: 4_194_305, start: null, host: hostname(), token: 'dead' }));
     const good = fetcher('good', async (_, target) => void (await program(target, '1.9.1')));
     const found = await findBinary(TEMPORAL_CLI, { env: environment(), fetchers: [good] });
     expect(found.source).toBe('pip');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EmbeddedActorClient, type TrainCall } from '../../../../engines/embedded/client/actor-client.js';
-import { isAlive } from '../../../../engines/embedded/supervisor/process-identity.js';
+import { isAlive } from '../../../../shared/runtime/process-identity.js';
 import { restoreTo, type RestoreTarget } from '../../../../engines/embedded/supervisor/restore.js';
 import { ensureEngine } from '../../../../engines/embedded/supervisor/supervisor.js';
 import { HYPER, type RunningEngine, startTestEngine, stateHashes, trainOnce } from '../support.js';

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readLease } from '../../../../engines/embedded/supervisor/lease.js';
-import { identify, isAlive, type ProcessIdentity } from '../../../../engines/embedded/supervisor/process-identity.js';
+import { identify, isAlive, type ProcessIdentity } from '../../../../shared/runtime/process-identity.js';
 import {
   ensureEngine,
   type EngineHandle,
