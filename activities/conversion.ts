@@ -2,6 +2,7 @@ import type { ConvertArgs, ConvertResult } from '../shared/contracts/activities.
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { readTrajectories } from '../shared/artifacts/trajectories-parquet.js';
 import { writeRows } from '../shared/artifacts/rows-parquet.js';
+import { conversionOptions } from '../shared/grpo/conversion-options.js';
 import { convertTrajectories } from '../shared/grpo/rows.js';
 import { armPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
@@ -23,17 +24,7 @@ export async function convertRollouts(args: ConvertArgs, scope: ActivityScope): 
     return { rows: existing, producedRows: facts.produced_rows, trimmedRows: facts.trimmed_rows };
   }
   const trajectories = await readTrajectories(await checkedInput(run, args));
-  const { grpo, memory, arms } = run.recipe;
-  const converted = convertTrajectories(trajectories, {
-    flavour: arms[args.arm]?.flavour ?? 'relax',
-    groupSize: grpo.groupSize,
-    stdNormalization: grpo.stdNormalization,
-    rewardsNormalization: true,
-    credit: grpo.credit,
-    rowsMultiple: grpo.rowsMultiple,
-    limits: memory,
-    globalBatchSize: grpo.promptsPerStep * grpo.groupSize,
-  });
+  const converted = convertTrajectories(trajectories, conversionOptions(run.recipe, args.arm));
   const origin: Origin = {
     stage: 'convert',
     activity: 'convertRollouts',

@@ -1,5 +1,4 @@
 import type { ArmHandle } from '../shared/contracts/activities.js';
-import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
 import { EmbeddedActorClient, type TrainHyper } from '../engines/embedded/client/actor-client.js';
 import { restoreTo } from '../engines/embedded/supervisor/restore.js';
@@ -116,9 +115,4 @@ export async function stopActor(run: RunFiles, handle: ArmHandle): Promise<void>
   const folder = engineFolder(run, handle);
   await disconnect(folder);
   await stopEngine(folder);
-}
-
-/** Errors that mean "the engine is not there": the connection is of no use any more. */
-export function isEngineGone(error: unknown): boolean {
-  return error instanceof PipelineError && error.type === 'EngineUnavailable';
 }

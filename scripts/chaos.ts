@@ -11,7 +11,8 @@ import { packageRoot } from '../shared/runtime/entry.js';
 import { nextFreePort } from '../workers/ports.js';
 import { liveEngines } from './chaos/faults.js';
 import { setTheStage } from './chaos/processes.js';
-import { artifactHashes, runUnderFire } from './chaos/run.js';
+import { artifactHashes } from './chaos/artifact-hashes.js';
+import { runUnderFire } from './chaos/run.js';
 
 const { values } = parseArgs({
   options: {
@@ -66,8 +67,8 @@ async function main(): Promise<number> {
     );
     const expected = artifactHashes(join(runs.calm, 'calm'));
     const found = artifactHashes(join(runs.chaos, 'chaos'));
-    const names = [...new Set([...expected.keys(), ...found.keys()])].sort();
-    const differing = names.filter((name) => expected.get(name) !== found.get(name));
+    const names = [...new Set([...Object.keys(expected), ...Object.keys(found)])].sort();
+    const differing = names.filter((name) => expected[name] !== found[name]);
     for (const name of differing) say(`differs: ${name}`);
     const left = [...liveEngines(join(runs.calm, 'calm')), ...liveEngines(join(runs.chaos, 'chaos'))];
     say(

@@ -33,13 +33,20 @@ const POLL_MS = 100;
 /** Names of attribute types as the CLI spells them. */
 const CLI_TYPES = { KEYWORD: 'Keyword', INT: 'Int' } as const;
 
+/** Arguments of `temporal server start-dev` that register our search attributes. */
+export function searchAttributeArguments(): string[] {
+  return Object.entries(SEARCH_ATTRIBUTE_TYPES).flatMap(([name, type]) => [
+    '--search-attribute',
+    `${name}=${CLI_TYPES[type]}`,
+  ]);
+}
+
 function serverArguments(options: DevServerOptions): string[] {
-  const attributes = Object.entries(SEARCH_ATTRIBUTE_TYPES).map(([name, type]) => `${name}=${CLI_TYPES[type]}`);
   return [
     ...['server', 'start-dev', '--ip', HOST, '--port', String(options.port)],
     ...['--ui-port', String(options.uiPort), '--db-filename', options.dbFile],
     ...['--namespace', options.namespace, '--log-level', 'error'],
-    ...attributes.flatMap((attribute) => ['--search-attribute', attribute]),
+    ...searchAttributeArguments(),
   ];
 }
 

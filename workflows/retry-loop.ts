@@ -1,4 +1,4 @@
-import { sleep, workflowInfo } from '@temporalio/workflow';
+import { sleep } from '@temporalio/workflow';
 import { FAILURES, type FailureType } from '../shared/contracts/failures.js';
 import type { AttemptRecord } from '../shared/contracts/progress.js';
 import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
@@ -70,9 +70,4 @@ export class RetryLoop {
     if (meta.step !== undefined) record.step = meta.step;
     this.onAttempt(record);
   }
-}
-
-/** Identity of the running workflow as a parent for signals, when it has one. */
-export function parentWorkflowId(): string | undefined {
-  return workflowInfo().parent?.workflowId;
 }

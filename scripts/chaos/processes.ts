@@ -7,7 +7,7 @@ import { entryPath } from '../../shared/runtime/entry.js';
 import { TEMPORAL_CLI } from '../../shared/temporal-binary/binary-kinds.js';
 import { findBinary } from '../../shared/temporal-binary/find-binary.js';
 import { setUpNamespace } from '../../workers/namespace-setup.js';
-import { SEARCH_ATTRIBUTE_TYPES } from '../../workers/search-attributes.js';
+import { searchAttributeArguments } from '../../workers/temporal-server.js';
 import { connectClient, localTarget, targetEnvironment, type TemporalTarget } from '../../workers/temporal-target.js';
 
 /** A program that is started again after it was killed. */
@@ -56,10 +56,6 @@ export interface Stage {
 export async function setTheStage(folder: string, port: number, tag: string): Promise<Stage> {
   mkdirSync(folder, { recursive: true });
   const target = localTarget(`127.0.0.1:${port}`, 'default');
-  const attributes = Object.entries(SEARCH_ATTRIBUTE_TYPES).flatMap(([name, type]) => [
-    '--search-attribute',
-    `${name}=${type === 'INT' ? 'Int' : 'Keyword'}`,
-  ]);
   const server = new Victim(
     'server',
     (await findBinary(TEMPORAL_CLI)).path,
@@ -73,7 +69,7 @@ export async function setTheStage(folder: string, port: number, tag: string): Pr
       join(folder, 'temporal.db'),
       '--log-level',
       'error',
-      ...attributes,
+      ...searchAttributeArguments(),
     ],
     process.env,
     join(folder, 'server.log')

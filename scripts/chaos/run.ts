@@ -1,6 +1,3 @@
-import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { PIPELINE_WORKFLOW_TYPE, PROGRESS_QUERY } from '../../shared/contracts/progress.js';
@@ -88,22 +85,4 @@ async function retryWhileDown<T>(call: () => Promise<T>): Promise<T> {
       await pause(500);
     }
   }
-}
-
-/** Records of the run itself: times, attempts, folders. Everything else must have the same bytes in every run. */
-const RUN_RECORDS = new Set(['timeline.json', 'report.html', 'manifest.json', 'recipe.json']);
-
-export function artifactHashes(runDirectory: string): Map<string, string> {
-  const hashes = new Map<string, string>();
-  const visit = (folder: string): void => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      const name = relative(runDirectory, path);
-      if (entry.name.startsWith('.') || RUN_RECORDS.has(name)) continue;
-      if (entry.isDirectory()) visit(path);
-      else hashes.set(name, createHash('sha256').update(readFileSync(path)).digest('hex'));
-    }
-  };
-  visit(runDirectory);
-  return hashes;
 }

@@ -2,7 +2,8 @@ import type { Flavour } from '../contracts/trajectory.js';
 import { contextText } from './context-text.js';
 import { convertRowVime } from './convert-row-vime.js';
 import { pyJsonLoads } from './python/json-loads.js';
-import { pyIntOrZero, pyStr } from './python/text.js';
+import { pyIntOrZero } from './python/integers.js';
+import { pyStr } from './python/text.js';
 import { pyGet, pyIterate, pyStrip, pyTruthy, type PyDict, type PyValue } from './python/value.js';
 
 /** Why a row has no place in the data set. */

@@ -1,12 +1,13 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
+import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
+import { liveEngines } from '../../scripts/chaos/faults.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
-import { artifactHashes, freshTag, start, temporaryRoot, tinyRecipe, withRealWorkers } from './support.js';
+import { freshTag, start, temporaryRoot, tinyRecipe, withRealWorkers } from './support.js';
 
 const LIMIT_MS = 240_000;
 
@@ -28,16 +29,6 @@ async function run(
     await handle.result();
     return await progress();
   });
-}
-
-/** Engine processes that a run's folder knows of. */
-function engines(directory: string): ProcessIdentity[] {
-  const folder = join(directory, '.engines');
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .map((name) => join(folder, name, 'engine.json'))
-    .filter((path) => existsSync(path))
-    .map((path) => (JSON.parse(readFileSync(path, 'utf8')) as { engine: ProcessIdentity }).engine);
 }
 
 beforeAll(async () => {
@@ -93,7 +84,7 @@ describe('the laptop pipeline on the embedded engine', () => {
   });
 
   it('leaves no engine process behind', () => {
-    expect(engines(join(calm.root, 'calm')).filter(isAlive)).toEqual([]);
+    expect(liveEngines(join(calm.root, 'calm'))).toEqual([]);
   });
 
   it(
@@ -107,7 +98,7 @@ describe('the laptop pipeline on the embedded engine', () => {
             'training runs',
             LIMIT_MS
           );
-          const [engine] = engines(directory).filter(isAlive);
+          const [engine] = liveEngines(directory);
           if (engine !== undefined) process.kill(engine.pid, 'SIGKILL');
         });
         expect(progress.state).toBe('completed');
@@ -158,7 +149,7 @@ describe('the laptop pipeline on the embedded engine', () => {
           await handle.cancel();
           await expect(handle.result()).rejects.toThrow();
           expect((await handle.query<Progress>('progress')).state).toBe('cancelled');
-          expect(engines(join(root, 'cancelled')).filter(isAlive)).toEqual([]);
+          expect(liveEngines(join(root, 'cancelled'))).toEqual([]);
         });
       } finally {
         await remove();

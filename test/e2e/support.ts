@@ -1,8 +1,7 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
@@ -18,9 +17,6 @@ export const quiet: ActivityPorts['log'] = {
   warn: () => undefined,
   error: () => undefined,
 };
-
-/** Files that record the run itself (times, attempts; the recipe names its folder and tags) and so differ from run to run. */
-const RUN_RECORDS = new Set(['timeline.json', 'report.html', 'manifest.json', 'recipe.json']);
 
 /** A recipe of the laptop task that is small enough for a test and goes through every stage for real. */
 export function tinyRecipe(root: string, tag: string, changes: Record<string, unknown> = {}): Record<string, unknown> {
@@ -97,19 +93,4 @@ export function start(environment: TestWorkflowEnvironment, recipe: unknown, id:
     workflowId: id,
     args: [recipe],
   });
-}
-
-/** SHA-256 of every artifact of a run that must not depend on when, where and how often it was tried. */
-export function artifactHashes(runDirectory: string): Record<string, string> {
-  const hashes: Record<string, string> = {};
-  const visit = (folder: string): void => {
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-      const path = join(folder, entry.name);
-      if (entry.name.startsWith('.') || RUN_RECORDS.has(relative(runDirectory, path))) continue;
-      if (entry.isDirectory()) visit(path);
-      else hashes[relative(runDirectory, path)] = createHash('sha256').update(readFileSync(path)).digest('hex');
-    }
-  };
-  visit(runDirectory);
-  return hashes;
 }

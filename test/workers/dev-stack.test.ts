@@ -139,7 +139,10 @@ describe('the development stack', () => {
       await once(owner.stdout, 'data');
       const left = [...serverProcesses(), ...workerProcesses()];
       expect(left).toHaveLength(2);
+      const ended = once(owner, 'exit');
       owner.kill('SIGKILL');
+      // A killed process may still be alive when `kill` returns.
+      await ended;
       const stack = await start();
       expect(stack.ownsServer).toBe(true);
       expect(await runPipeline(stack.target, 'after the crash')).toBe('FAILED');

@@ -5,28 +5,14 @@ import type { DatasetRow } from '../../contracts/dataset.js';
 import type { Recipe } from '../../contracts/recipe.js';
 import type { Trajectory } from '../../contracts/trajectory.js';
 import { promptRows } from '../../grpo/prompt-schedule.js';
-import { convertTrajectories, type ConvertOptions } from '../../grpo/rows.js';
+import { conversionOptions } from '../../grpo/conversion-options.js';
+import { convertTrajectories } from '../../grpo/rows.js';
 import { scoreTrajectory } from '../../scoring/reward.js';
 import { parseRewardCsv } from '../judge-directory.js';
 import { readJsonLines } from '../json-lines.js';
 import { readRows } from '../rows-parquet.js';
 import { readTrajectories } from '../trajectories-parquet.js';
 import { CheckBuilder, type VerifyCheck } from './check.js';
-
-/** How the trajectories of an arm become rows, as a recipe says it. */
-export function conversionOptions(recipe: Recipe, arm: string): ConvertOptions {
-  const { grpo, memory, arms } = recipe;
-  return {
-    flavour: arms[arm]?.flavour ?? 'relax',
-    groupSize: grpo.groupSize,
-    stdNormalization: grpo.stdNormalization,
-    rewardsNormalization: true,
-    credit: grpo.credit,
-    rowsMultiple: grpo.rowsMultiple,
-    limits: memory,
-    globalBatchSize: grpo.promptsPerStep * grpo.groupSize,
-  };
-}
 
 /** `train/step-NNNNNN.json`, as far as it follows from the trajectories. */
 type StepRecord = Record<string, unknown> & { step: number };

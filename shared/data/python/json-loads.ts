@@ -1,4 +1,5 @@
-import { MAX_INT_DIGITS, tooManyDigits } from './text.js';
+import { tooManyDigits } from './integers.js';
+import { MAX_INT_DIGITS } from './text.js';
 import { PythonError, type PyDict, type PyValue } from './value.js';
 
 /** Arrays and objects inside each other at most; CPython gives up at its recursion limit of 1000. */

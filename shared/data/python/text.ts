@@ -1,4 +1,4 @@
-import { PythonError, pyTypeName, pyStrip, pyTruthy, type PyValue } from './value.js';
+import { PythonError, type PyValue } from './value.js';
 
 /** Digits that CPython converts between int and str at most (`sys.get_int_max_str_digits()`). */
 export const MAX_INT_DIGITS = 4300;
@@ -70,52 +70,4 @@ export function pyFloatRepr(value: number): string {
   if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`;
   const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0');
   return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`;
-}
-
-/** `int(value or 0)`. */
-export function pyIntOrZero(value: PyValue): bigint {
-  if (!pyTruthy(value)) return 0n;
-  if (typeof value === 'bigint') return value;
-  if (typeof value === 'boolean') return 1n;
-  if (typeof value === 'number') return intOfFloat(value);
-  if (typeof value === 'string') return intOfString(value);
-  throw new PythonError(
-    'TypeError',
-    `int() argument must be a string, a bytes-like object or a real number, not '${pyTypeName(value)}'`
-  );
-}
-
-function intOfFloat(value: number): bigint {
-  if (Number.isNaN(value)) throw new PythonError('ValueError', 'cannot convert float NaN to integer');
-  if (!Number.isFinite(value)) throw new PythonError('OverflowError', 'cannot convert float infinity to integer');
-  return BigInt(Math.trunc(value));
-}
-
-function intOfString(text: string): bigint {
-  const parts = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(pyStrip(text));
-  if (parts === null) {
-    // CPython prints at most 200 characters of the literal (`%.200R`).
-    const shown = Array.from(pyRepr(text)).slice(0, 200).join('');
-    throw new PythonError('ValueError', `invalid literal for int() with base 10: ${shown}`);
-  }
-  const digits = Array.from((parts[2] as string).replaceAll('_', ''), decimalDigit);
-  if (digits.length > MAX_INT_DIGITS) throw tooManyDigits(digits.length);
-  const size = BigInt(digits.join(''));
-  return parts[1] === '-' ? -size : size;
-}
-
-/** CPython's refusal of a very long integer literal, also in `json.loads`. */
-export function tooManyDigits(digits: number): PythonError {
-  return new PythonError(
-    'ValueError',
-    `Exceeds the limit (${MAX_INT_DIGITS} digits) for integer string conversion: value has ${digits} digits; use sys.set_int_max_str_digits() to increase the limit`
-  );
-}
-
-/** Value of a decimal digit of any script: Unicode keeps each script's ten digits together, zero first. */
-function decimalDigit(character: string): number {
-  const code = character.codePointAt(0) as number;
-  let first = code;
-  while (/^\p{Nd}$/u.test(String.fromCodePoint(first - 1))) first -= 1;
-  return (code - first) % 10;
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { pyJsonDumps } from '../../../shared/data/python/json-dumps.js';
 import { pyJsonLoads } from '../../../shared/data/python/json-loads.js';
-import { pyFloatRepr, pyIntOrZero, pyRepr } from '../../../shared/data/python/text.js';
+import { pyIntOrZero } from '../../../shared/data/python/integers.js';
+import { pyFloatRepr, pyRepr } from '../../../shared/data/python/text.js';
 import { PythonError, pyStrip, type PyValue } from '../../../shared/data/python/value.js';
 
 /** Every expected value of this file was printed by CPython 3.11. */
