@@ -2,6 +2,7 @@
  * What the engine's arithmetic offers to the server around it. One policy lives in one thread and is called synchronously;
  * shapes are Qwen3's (embedded-policy.md), all numbers float32 inside.
  */
+import type { KernelKind } from './kernels/kernels.js';
 
 /** Names one draw of the counter-based sampler; the engine adds the position. Equal keys give equal tokens, whatever the batch. */
 export interface SamplingKey {
@@ -130,8 +131,10 @@ export interface LossMetrics {
   gradientNorm: number;
   /** Largest |log-prob now − log-prob when sampled| over trained tokens, before the update. */
   maxLogProbDifference: number;
-  /** Mean of exp(new − old). */
+  /** Mean of exp(new − old), weighted as the loss, and the smallest and largest one (0 when no token is trained). */
   meanRatio: number;
+  minRatio: number;
+  maxRatio: number;
   /** Response tokens with mask 1. */
   trainedTokens: number;
   /** All tokens of the batch. */
@@ -141,7 +144,7 @@ export interface LossMetrics {
 export interface Policy {
   readonly config: Qwen3Config;
   /** Which kernels run: their bits differ, so manifests record it. */
-  readonly kernels: 'simd' | 'reference';
+  readonly kernels: KernelKind;
   /** Longest sequence, tokens. */
   readonly maxSequence: number;
   readonly generator: Generator;
@@ -179,6 +182,8 @@ export interface Policy {
   setOptimizerState(state: { step: number; first: readonly NamedTensor[]; second: readonly NamedTensor[] }): void;
   /** Frees caches; the policy stays usable. */
   flushCache(): void;
+  /** Ends the second thread, if there is one; the policy goes on with one. */
+  close(): Promise<void>;
 }
 
 /** Tokens with a weight for predicting each of them (index 0 is never predicted); the loss is the sum of weight × −log p. */
@@ -187,13 +192,18 @@ export interface SupervisedRow {
   weights: readonly number[];
 }
 
+/** See Kernels.kind. */
+export type { KernelKind };
+
 export interface PolicyOptions {
   config: Qwen3Config;
   tensors: readonly NamedTensor[];
-  /** simd = WASM kernels (widths in multiples of 4), reference = plain TypeScript. Default simd when available. */
-  kernels?: 'simd' | 'reference';
+  /** Default simd when available. */
+  kernels?: KernelKind;
   /** Sequences decoded at once. Default 64. */
   maxBatch?: number;
   /** Longest sequence, tokens. Default config.maxPositions. */
   maxSequence?: number;
+  /** Threads that compute gradients and log-probs of rows; results have the same bits. Default 1. */
+  threads?: 1 | 2;
 }

@@ -1,5 +1,5 @@
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
-import type { Offset } from './kernels/kernels.js';
+import type { KernelKind, Offset } from './kernels/kernels.js';
 import { simdAvailable } from './kernels/load.js';
 import { loadPack } from './model/batch.js';
 import { forward } from './model/forward.js';
@@ -20,7 +20,9 @@ import type {
 import { BatchGenerator } from './sample/generator.js';
 import { checkPolicyRows, GrpoLoss } from './train/grpo-loss.js';
 import { applyAdamw, clearGradients, requireFinite, sumGradients } from './train/optimizer.js';
-import { checkSequences, scoreRows } from './train/scoring.js';
+import { Scorer } from './train/scorer.js';
+import { checkSequences, type ScoredRow } from './train/scoring.js';
+import type { RowLoss } from './train/token-loss.js';
 
 export { loadQwen3, writeQwen3 } from './model/files.js';
 
@@ -37,7 +39,7 @@ export async function createPolicy(options: PolicyOptions): Promise<Policy> {
   const maxBatch = options.maxBatch ?? 64;
   const maxSequence = options.maxSequence ?? config.maxPositions;
   const kind = options.kernels ?? (simdAvailable() && simdShape(config) ? 'simd' : 'reference');
-  if (kind === 'simd' && !simdShape(config))
+  if (kind !== 'reference' && !simdShape(config))
     throw new PipelineError(
       'CheckpointInvalid',
       'the SIMD kernels need hidden size, head_dim and mlp width in multiples of 4'
@@ -47,6 +49,7 @@ export async function createPolicy(options: PolicyOptions): Promise<Policy> {
   const model = await createModel(config, { maxBatch, maxSequence, slots }, kind);
   const policy = new EmbeddedPolicy(model, new BatchGenerator(model, { maxBatch, maxSequence, slots }), maxSequence);
   policy.setWeights(options.tensors);
+  if (options.threads === 2) await policy.useSecondThread();
   return policy;
 }
 
@@ -56,7 +59,8 @@ function simdShape({ hiddenSize, headDim, intermediateSize }: Qwen3Config): bool
 
 class EmbeddedPolicy implements Policy {
   readonly config: Qwen3Config;
-  readonly kernels: 'simd' | 'reference';
+  readonly kernels: KernelKind;
+  private readonly scorer: Scorer;
   private step = 0;
 
   constructor(
@@ -66,6 +70,11 @@ class EmbeddedPolicy implements Policy {
   ) {
     this.config = model.config;
     this.kernels = model.kernels.kind;
+    this.scorer = new Scorer(model);
+  }
+
+  useSecondThread(): Promise<void> {
+    return this.scorer.useSecondThread(this.maxSequence);
   }
 
   logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[] {
@@ -74,12 +83,9 @@ class EmbeddedPolicy implements Policy {
       tokens,
       targets: Array.from({ length: responseLength }, (_, i) => tokens.length - responseLength + i),
     }));
-    const out = rows.map(({ responseLength }) => new Float32Array(responseLength));
-    scoreRows(this.model, scored, temperature, false, (row, target, logProb) => {
-      out[row]![target] = logProb;
-      return 0;
-    });
-    return out;
+    const { logProbs } = this.scorer.score(scored, temperature, false);
+    let token = 0;
+    return rows.map(({ responseLength }) => logProbs.slice(token, (token += responseLength)));
   }
 
   logits(tokens: readonly number[]): Float32Array {
@@ -108,12 +114,10 @@ class EmbeddedPolicy implements Policy {
     const references = this.referenceLogProbs(rows, loss, reference);
     const grpo = new GrpoLoss(rows, references, loss);
     clearGradients(this.model);
-    scoreRows(this.model, grpo.scored, loss.temperature, true, (row, target, logProb, entropy) =>
-      grpo.visit(row, target, logProb, entropy)
-    );
+    const scores = this.scorer.score(grpo.scored, loss.temperature, true);
     const gradientNorm = sumGradients(this.model);
     const totalTokens = rows.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    return { ...grpo.totals(), gradientNorm, trainedTokens: grpo.trainedTokens, totalTokens };
+    return { ...grpo.totals(scores), gradientNorm, trainedTokens: scores.logProbs.length, totalTokens };
   }
 
   gradients(): NamedTensor[] {
@@ -135,17 +139,15 @@ class EmbeddedPolicy implements Policy {
 
   supervisedStep(rows: readonly SupervisedRow[], optimizer: OptimizerOptions): { loss: number; gradientNorm: number } {
     this.checkTokens(rows);
-    const scored = rows.map(({ tokens, weights }) => ({
-      tokens,
-      targets: tokens.flatMap((_, i) => (i > 0 && weights[i] ? [i] : [])),
-    }));
-    let loss = 0;
-    clearGradients(this.model);
-    scoreRows(this.model, scored, 1, true, (row, target, logProb) => {
-      const weight = rows[row]!.weights[scored[row]!.targets[target]!]!;
-      loss -= weight * logProb;
-      return -weight;
+    const scored = rows.map(({ tokens, weights }): ScoredRow & { loss: RowLoss } => {
+      const targets = tokens.flatMap((_, i) => (i > 0 && weights[i] ? [i] : []));
+      return { tokens, targets, loss: { kind: 'supervised', weights: targets.map((i) => weights[i]!) } };
     });
+    clearGradients(this.model);
+    const { logProbs } = this.scorer.score(scored, 1, true);
+    const loss = scored
+      .flatMap((row) => row.loss.weights)
+      .reduce((sum, weight, token) => sum - weight * logProbs[token]!, 0);
     const gradientNorm = sumGradients(this.model);
     requireFinite(loss, gradientNorm);
     this.update(optimizer, gradientNorm);
@@ -159,6 +161,7 @@ class EmbeddedPolicy implements Policy {
   setWeights(tensors: readonly NamedTensor[]): void {
     this.write(tensors, this.model.parameters.start, 'weights');
     refreshWeights(this.model);
+    this.scorer.weightsChanged();
     this.generator.flush();
   }
 
@@ -179,9 +182,14 @@ class EmbeddedPolicy implements Policy {
     this.generator.flush();
   }
 
+  close(): Promise<void> {
+    return this.scorer.close();
+  }
+
   private update(optimizer: OptimizerOptions, gradientNorm: number): void {
     this.step += 1;
     applyAdamw(this.model, optimizer, gradientNorm, this.step);
+    this.scorer.weightsChanged();
     this.generator.flush();
   }
 

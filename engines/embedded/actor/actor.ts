@@ -1,5 +1,5 @@
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
-import type { Generator, NamedTensor, Policy, Qwen3Config } from '../policy-api.js';
+import type { Generator, NamedTensor, Policy, PolicyOptions, Qwen3Config } from '../policy-api.js';
 import { createPolicy, loadQwen3 } from '../policy.js';
 import type { ComputeCall, ComputeOptions, ModelFacts } from '../server/messages.js';
 import { requireAbsolutePath, requireRecord } from './call-args.js';
@@ -37,13 +37,14 @@ export class Actor {
   static async load(options: ComputeOptions): Promise<Actor> {
     const { config, tensors } = await loadQwen3(options.modelDir);
     const contextLength = Math.min(options.contextLength, config.maxPositions);
+    const isActor = options.mode === 'actor';
     const policy = await createPolicy({
       config,
       tensors,
       maxSequence: contextLength,
       ...(options.maxBatch === undefined ? {} : { maxBatch: options.maxBatch }),
+      ...computing(options),
     });
-    const isActor = options.mode === 'actor';
     const reference = isActor ? await loadReference(options, config, contextLength) : undefined;
     const facts: ModelFacts = {
       vocabSize: config.vocabSize,
@@ -143,5 +144,13 @@ async function loadReference(options: ComputeOptions, config: Qwen3Config, maxSe
   const frozen = await loadQwen3(folder);
   requireSameModel(config, frozen.config, folder);
   // It never generates: one key/value cache is the least there is.
-  return await createPolicy({ ...frozen, maxSequence, maxBatch: 1 });
+  return await createPolicy({ ...frozen, maxSequence, maxBatch: 1, ...computing(options) });
+}
+
+/** Only an actor has rows for a second thread. */
+function computing({ kernels, threads, mode }: ComputeOptions): Pick<PolicyOptions, 'kernels' | 'threads'> {
+  return {
+    ...(kernels === undefined ? {} : { kernels }),
+    ...(threads === undefined || mode !== 'actor' ? {} : { threads }),
+  };
 }

@@ -35,6 +35,8 @@ const SECOND = 'exp_avg_sq.';
 interface CheckpointManifest {
   schema: string;
   weights_version: number;
+  /** Kernels that made the weights: others give other bits. */
+  kernels: string;
   files: { name: string; sha256: string; bytes: number }[];
 }
 
@@ -58,7 +60,12 @@ export async function saveCheckpoint(dir: string, content: CheckpointContent): P
   try {
     await mkdir(temporary, { recursive: true });
     const files = await writeFiles(temporary, content);
-    const manifest: CheckpointManifest = { schema: SCHEMA, weights_version: content.updates, files };
+    const manifest: CheckpointManifest = {
+      schema: SCHEMA,
+      weights_version: content.updates,
+      kernels: content.policy.kernels,
+      files,
+    };
     await writeFileAtomic(join(temporary, MANIFEST), toJson(manifest));
     await replaceFolder(temporary, dir);
   } catch (error) {

@@ -81,6 +81,8 @@ export async function trainOnRows(
     ppo_kl: metrics.ppoKl,
     max_logprob_difference: metrics.maxLogProbDifference,
     mean_ratio: metrics.meanRatio,
+    min_ratio: metrics.minRatio,
+    max_ratio: metrics.maxRatio,
     trained_tokens: metrics.trainedTokens,
     total_tokens: metrics.totalTokens,
     ended_share: endedShare(table),

@@ -38,6 +38,9 @@ export interface TrainReply {
   ppo_kl: number;
   max_logprob_difference: number;
   mean_ratio: number;
+  /** Smallest and largest probability ratio of a trained token: 1 on policy. */
+  min_ratio: number;
+  max_ratio: number;
   trained_tokens: number;
   total_tokens: number;
   ended_share: number;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { createPolicy, loadQwen3 } from '../policy.js';
-import type { Policy, PolicyRow } from '../policy-api.js';
+import type { KernelKind, Policy, PolicyRow } from '../policy-api.js';
 
-export type KernelKind = 'simd' | 'reference';
+export type { KernelKind };
 
 /** Context for the case models: their longest sequence has 200 tokens. */
 const MAX_SEQUENCE = 256;

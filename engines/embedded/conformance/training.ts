@@ -2,6 +2,7 @@ import type { CaseResult, Checker } from '../../../shared/conformance/types.js';
 import { perCase } from '../../../shared/conformance/types.js';
 import type { LossMetrics, LossOptions, NamedTensor, Policy } from '../policy-api.js';
 import { GrpoLoss } from '../train/grpo-loss.js';
+import { coefficient } from '../train/token-loss.js';
 import { compareNumber, compareNumbers } from './compare.js';
 import { casePolicy, type CaseRow, type KernelKind, l2Norm, policyRow, type SampledTensor } from './case-models.js';
 
@@ -124,9 +125,10 @@ function checkCoefficients({ rows, expected }: GrpoCase, loss: LossOptions, want
   );
   return policyRows.flatMap((row, index) => {
     const actual = new Float64Array(row.responseLength);
-    grpo.scored[index]!.targets.forEach((position, target) => {
+    const { targets, loss: terms } = grpo.scored[index]!;
+    targets.forEach((position, target) => {
       const i = position - (row.tokens.length - row.responseLength);
-      actual[i] = grpo.visit(index, target, expected.logprobs[index]![i]!, 0);
+      actual[i] = coefficient(terms, target, expected.logprobs[index]![i]!);
     });
     return compareNumbers(`dlogprob[${index}]`, actual, wanted[index]!, COEFFICIENT);
   });

@@ -74,8 +74,15 @@ export interface AdamwArguments {
 /** Floats of `stats` a row: largest scaled logit, log Σ e, 1 / Σ e, entropy. */
 export const LOG_SOFTMAX_STATS = 4;
 
+/**
+ * `simd` = WebAssembly (widths in multiples of 4); `simd-fused` = the same with fused multiply-add in the matrix product, faster
+ * and with other bits; `reference` = plain TypeScript.
+ */
+export type KernelKind = (typeof KERNEL_KINDS)[number];
+export const KERNEL_KINDS = ['simd', 'simd-fused', 'reference'] as const;
+
 export interface Kernels {
-  readonly kind: 'simd' | 'reference';
+  readonly kind: KernelKind;
   readonly heap: Float32Array;
   /** The same memory as 32-bit integers. */
   readonly ints: Int32Array;

@@ -1,22 +1,29 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath, packageRoot } from '../../../shared/runtime/entry.js';
-import type { Kernels } from './kernels.js';
+import type { KernelKind, Kernels } from './kernels.js';
 import { createReferenceKernels } from './reference/index.js';
 import { SimdKernels } from './simd.js';
 import { MODULE_BYTES } from './wasm.js';
 
-const COMPILED = 'engines/embedded/kernels/kernels.wasm';
+type CompiledKind = Exclude<KernelKind, 'reference'>;
+
+/** Written by `make build`. */
+const COMPILED: Record<CompiledKind, string> = {
+  simd: 'engines/embedded/kernels/kernels.wasm',
+  'simd-fused': 'engines/embedded/kernels/kernels-fused.wasm',
+};
 const PAGE_BYTES = 65_536;
 /** Floats at the start of every heap that no buffer may use. */
 export const RESERVED_FLOATS = MODULE_BYTES / 4;
 
-let compiled: Promise<WebAssembly.Module> | undefined;
+const compiled = new Map<CompiledKind, Promise<WebAssembly.Module>>();
 
 /** True when this machine's Node runs WebAssembly SIMD and `make build` has compiled the kernels. */
 export function simdAvailable(): boolean {
-  return existsSync(join(packageRoot(), 'dist', COMPILED)) && WebAssembly.validate(SIMD_PROBE);
+  return existsSync(join(packageRoot(), 'dist', COMPILED.simd)) && WebAssembly.validate(SIMD_PROBE);
 }
 
 /** A function that returns i8x16.splat(0) reduced to a number: valid only where SIMD is. */
@@ -30,16 +37,26 @@ const MAX_BYTES = 2 ** 32;
 /**
  * Makes kernels with a heap of `floats` numbers, zero at first. The heap never grows afterwards.
  *
+ * @param kind `simd-fused` rounds once a multiply-add: other bits, the same only on processors that have the instruction
  * @param scratch offset of `scratchFloats` floats of working memory
  * @throws PipelineError OutOfMemory when the heap cannot be had; Error naming the build command when kernels.wasm is missing
  */
-export async function createKernels(kind: 'simd' | 'reference', floats: number, scratch: number): Promise<Kernels> {
+export async function createKernels(kind: KernelKind, floats: number, scratch: number): Promise<Kernels> {
   if (floats * 4 > MAX_BYTES) throw tooLarge(floats * 4);
   if (kind === 'reference') return createReferenceKernels(new ArrayBuffer(floats * 4));
-  compiled ??= WebAssembly.compile(readFileSync(entryPath(COMPILED)));
-  const module = await compiled;
+  const module = await compiledKernels(kind);
   const pages = Math.ceil((floats * 4) / PAGE_BYTES);
-  return new SimdKernels(module, reserve(pages), scratch);
+  return new SimdKernels(kind, module, reserve(pages), scratch);
+}
+
+function compiledKernels(kind: CompiledKind): Promise<WebAssembly.Module> {
+  const known = compiled.get(kind);
+  if (known !== undefined) return known;
+  // Node 20 has fused multiply-add ("relaxed SIMD") behind this flag, later ones always have it.
+  if (kind === 'simd-fused') setFlagsFromString('--experimental-wasm-relaxed-simd');
+  const module = WebAssembly.compile(readFileSync(entryPath(COMPILED[kind])));
+  compiled.set(kind, module);
+  return module;
 }
 
 function reserve(pages: number): WebAssembly.Memory {

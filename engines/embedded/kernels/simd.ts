@@ -13,13 +13,13 @@ import { instantiateKernels, type WasmKernels } from './wasm.js';
 
 /** The WebAssembly kernels behind the common interface. Offsets become byte addresses here. */
 export class SimdKernels implements Kernels {
-  readonly kind = 'simd';
   readonly heap: Float32Array;
   readonly ints: Int32Array;
   private readonly wasm: WasmKernels;
 
   /** @param scratch working memory of `scratchFloats` floats */
   constructor(
+    readonly kind: 'simd' | 'simd-fused',
     module: WebAssembly.Module,
     memory: WebAssembly.Memory,
     private readonly scratch: Offset

@@ -1,4 +1,4 @@
-import type { AttentionShape, Kernels, Linear, Offset, RopeTable } from '../kernels/kernels.js';
+import type { AttentionShape, KernelKind, Kernels, Linear, Offset, RopeTable } from '../kernels/kernels.js';
 import { keyValueFloats, linearPanelFloats, roundUp, scratchFloats } from '../kernels/sizes.js';
 import { createKernels, RESERVED_FLOATS } from '../kernels/load.js';
 import type { Qwen3Config } from '../policy-api.js';
@@ -86,11 +86,7 @@ function planScratch(config: Qwen3Config, rows: number, sequence: number, arena:
 }
 
 /** Reserves all memory at once and makes the kernels over it. Weights are zero until set. */
-export async function createModel(
-  config: Qwen3Config,
-  limits: ModelLimits,
-  kind: 'simd' | 'reference'
-): Promise<Model> {
+export async function createModel(config: Qwen3Config, limits: ModelLimits, kind: KernelKind): Promise<Model> {
   const arena = new Arena(RESERVED_FLOATS);
   const parameters = planParameters(config, arena);
   const gradients = Array.from({ length: GRADIENT_LANES }, () => arena.take(parameters.length));

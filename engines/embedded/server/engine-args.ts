@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import { KERNEL_KINDS } from '../kernels/kernels.js';
 import type { ComputeOptions } from './messages.js';
 import { isRecord } from './sampling-params.js';
 
@@ -26,6 +27,12 @@ export function parseEngineArgs(text: string | undefined): EngineArgs {
   need('mode', (member) => member === 'actor' || member === 'serve', '"actor" or "serve"');
   need('contextLength', isCount(2), 'an integer of at least 2');
   need('maxBatch', (member) => member === undefined || isCount(1)(member), 'an integer of at least 1');
+  need(
+    'kernels',
+    (member) => member === undefined || (KERNEL_KINDS as readonly unknown[]).includes(member),
+    `one of ${KERNEL_KINDS.join(', ')} (MEMAGENT_ENGINE_KERNELS)`
+  );
+  need('threads', (member) => [undefined, 1, 2].includes(member as number), '1 or 2 (MEMAGENT_ENGINE_THREADS)');
   need('port', (member) => member === undefined || (isCount(0)(member) && (member as number) < 65_536), 'a port or 0');
   if (problems.length > 0)
     throw new PipelineError('RecipeInvalid', `the engine's arguments: ${problems.join('; ')}`, { problems });

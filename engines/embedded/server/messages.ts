@@ -1,4 +1,4 @@
-import type { GenerationRequest, GenerationResult } from '../policy-api.js';
+import type { GenerationRequest, GenerationResult, KernelKind } from '../policy-api.js';
 
 /** What the HTTP thread sends to the compute thread. */
 export type ToCompute =
@@ -34,8 +34,7 @@ export interface ModelFacts {
   vocabSize: number;
   contextLength: number;
   parameters: number;
-  /** `simd` or `reference` */
-  kernels: string;
+  kernels: KernelKind;
 }
 
 export interface ComputeOptions {
@@ -47,6 +46,10 @@ export interface ComputeOptions {
   contextLength: number;
   /** Sequences decoded at once. Default 64. */
   maxBatch?: number;
+  /** Default: plain SIMD where the machine has it, else the reference. */
+  kernels?: KernelKind;
+  /** Threads that train and score rows. Default 1. */
+  threads?: 1 | 2;
 }
 
 export interface ComputeWorkerData extends ComputeOptions {

@@ -10,6 +10,7 @@ import { isFailureType } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath } from '../../../shared/runtime/entry.js';
 import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import type { KernelKind } from '../policy-api.js';
 
 /** What an engine is started for. */
 export interface EngineSpec {
@@ -24,6 +25,20 @@ export interface EngineSpec {
   contextLength: number;
   /** Sequences decoded at once. Default 64. */
   maxBatch?: number;
+  /** Default `MEMAGENT_ENGINE_KERNELS`, else plain SIMD where the machine has it. Other kernels give other bits. */
+  kernels?: KernelKind;
+  /** Threads that train. Default `MEMAGENT_ENGINE_THREADS`, else 1. Never changes a bit. */
+  threads?: 1 | 2;
+}
+
+/** Completes a specification by what the environment says; what the engine does not take, it refuses at its start. */
+export function withEnvironment(spec: EngineSpec, env: NodeJS.ProcessEnv = process.env): EngineSpec {
+  const { MEMAGENT_ENGINE_KERNELS: kernels, MEMAGENT_ENGINE_THREADS: threads } = env;
+  return {
+    ...(kernels ? { kernels: kernels as KernelKind } : {}),
+    ...(threads ? { threads: Number(threads) as 1 | 2 } : {}),
+    ...spec,
+  };
 }
 
 export const LOG_FILE = 'engine.log';

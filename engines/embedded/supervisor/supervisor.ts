@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { request } from 'undici';
 import { hashJson } from '../../../shared/contracts/canonical-json.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
-import { killGroup, startEngine, type EngineSpec } from './engine-process.js';
+import { killGroup, startEngine, withEnvironment, type EngineSpec } from './engine-process.js';
 import { withLock } from './folder-lock.js';
 import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
 import { identify, isAlive } from '../../../shared/runtime/process-identity.js';
@@ -33,7 +33,8 @@ const seenHealthy = new Map<string, number>();
  *
  * @throws PipelineError EngineUnavailable, or the engine's own reason not to start (e.g. CheckpointInvalid)
  */
-export async function ensureEngine(spec: EngineSpec, signal?: AbortSignal): Promise<EngineHandle> {
+export async function ensureEngine(wanted: EngineSpec, signal?: AbortSignal): Promise<EngineHandle> {
+  const spec = withEnvironment(wanted);
   const specHash = await hashOf(spec);
   const current = await usableLease(spec.engineDir, specHash);
   if (current !== undefined) return handleOf(current);
@@ -43,8 +44,11 @@ export async function ensureEngine(spec: EngineSpec, signal?: AbortSignal): Prom
   });
 }
 
-/** Equal models at one path are told apart by size and time of their files: hashing them at every call would cost too much. */
-async function hashOf(spec: EngineSpec): Promise<string> {
+/**
+ * Equal models at one path are told apart by size and time of their files: hashing them at every call would cost too much. The number
+ * of threads changes no result, so workers that disagree about it share an engine.
+ */
+async function hashOf({ threads: _, ...spec }: EngineSpec): Promise<string> {
   const folders = [spec.modelDir, ...(spec.referenceDir === undefined ? [] : [spec.referenceDir])];
   const paths = folders.flatMap((folder) => [join(folder, 'config.json'), join(folder, 'model.safetensors')]);
   const files = paths.map(async (path) => {

@@ -1,3 +1,5 @@
+import { multiplyAdd } from './simd';
+
 /**
  * Matrix product with strides: C[m, n] = (accumulate ? C : 0) + Σ_k A[m, k] · B[k, n].
  *
@@ -114,17 +116,17 @@ function tile4(
     const b0 = v128.load(b);
     const b1 = v128.load(b, 16);
     const x0 = v128.load32_splat(a0);
-    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
-    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
+    c00 = multiplyAdd(x0, b0, c00);
+    c01 = multiplyAdd(x0, b1, c01);
     const x1 = v128.load32_splat(a1);
-    c10 = f32x4.add(c10, f32x4.mul(x1, b0));
-    c11 = f32x4.add(c11, f32x4.mul(x1, b1));
+    c10 = multiplyAdd(x1, b0, c10);
+    c11 = multiplyAdd(x1, b1, c11);
     const x2 = v128.load32_splat(a2);
-    c20 = f32x4.add(c20, f32x4.mul(x2, b0));
-    c21 = f32x4.add(c21, f32x4.mul(x2, b1));
+    c20 = multiplyAdd(x2, b0, c20);
+    c21 = multiplyAdd(x2, b1, c21);
     const x3 = v128.load32_splat(a3);
-    c30 = f32x4.add(c30, f32x4.mul(x3, b0));
-    c31 = f32x4.add(c31, f32x4.mul(x3, b1));
+    c30 = multiplyAdd(x3, b0, c30);
+    c31 = multiplyAdd(x3, b1, c31);
     b += sbk;
     a0 += sak;
     a1 += sak;
@@ -163,17 +165,17 @@ function tile2x16(
     const x0 = v128.load32_splat(a0);
     const x1 = v128.load32_splat(a1);
     const b0 = v128.load(b);
-    c00 = f32x4.add(c00, f32x4.mul(x0, b0));
-    c10 = f32x4.add(c10, f32x4.mul(x1, b0));
+    c00 = multiplyAdd(x0, b0, c00);
+    c10 = multiplyAdd(x1, b0, c10);
     const b1 = v128.load(b, 16);
-    c01 = f32x4.add(c01, f32x4.mul(x0, b1));
-    c11 = f32x4.add(c11, f32x4.mul(x1, b1));
+    c01 = multiplyAdd(x0, b1, c01);
+    c11 = multiplyAdd(x1, b1, c11);
     const b2 = v128.load(next);
-    c02 = f32x4.add(c02, f32x4.mul(x0, b2));
-    c12 = f32x4.add(c12, f32x4.mul(x1, b2));
+    c02 = multiplyAdd(x0, b2, c02);
+    c12 = multiplyAdd(x1, b2, c12);
     const b3 = v128.load(next, 16);
-    c03 = f32x4.add(c03, f32x4.mul(x0, b3));
-    c13 = f32x4.add(c13, f32x4.mul(x1, b3));
+    c03 = multiplyAdd(x0, b3, c03);
+    c13 = multiplyAdd(x1, b3, c13);
     b += sbk;
     next += sbk;
     a0 += sak;
@@ -190,8 +192,8 @@ function tile1(K: i32, a0: usize, sak: usize, b: usize, sbk: usize, c: usize, ac
   let c01 = f32x4.splat(0);
   for (let k = 0; k < K; k++) {
     const x0 = v128.load32_splat(a0);
-    c00 = f32x4.add(c00, f32x4.mul(x0, v128.load(b)));
-    c01 = f32x4.add(c01, f32x4.mul(x0, v128.load(b, 16)));
+    c00 = multiplyAdd(x0, v128.load(b), c00);
+    c01 = multiplyAdd(x0, v128.load(b, 16), c01);
     b += sbk;
     a0 += sak;
   }

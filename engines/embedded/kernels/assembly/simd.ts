@@ -1,5 +1,13 @@
 /** Small vector helpers: horizontal sums in one fixed order, and exp for four lanes. */
 
+/** c + a · b: rounded twice, the same on every machine; in the build with relaxed SIMD rounded once where the processor can. */
+// @ts-ignore: decorator
+@inline
+export function multiplyAdd(a: v128, b: v128, c: v128): v128 {
+  if (ASC_FEATURE_RELAXED_SIMD) return f32x4.relaxed_madd(a, b, c);
+  return f32x4.add(c, f32x4.mul(a, b));
+}
+
 /** ((x0 + x1) + (x2 + x3)): one fixed order, so that the bits never depend on the caller. */
 // @ts-ignore: decorator
 @inline

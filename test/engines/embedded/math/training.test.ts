@@ -118,10 +118,13 @@ describe('a training step', () => {
     const fresh = policy.computeGradients(rows, LOSS);
     expect(fresh).toMatchObject({ maxLogProbDifference: 0, clipFraction: 0, ppoKl: 0, kl: 0 });
     expect(fresh.meanRatio).toBeCloseTo(1, 12);
+    expect([fresh.minRatio, fresh.maxRatio]).toEqual([1, 1]);
     for (let i = 0; i < 5; i += 1) policy.trainStep(rows, LOSS, { ...OPTIMIZER, learningRate: 2e-2 });
     const stale = policy.computeGradients(rows, LOSS);
     expect(Math.abs(stale.meanRatio - 1)).toBeGreaterThan(0.01);
     expect(stale.maxLogProbDifference).toBeGreaterThan(0.3);
+    expect(stale.minRatio).toBeLessThan(stale.meanRatio);
+    expect(stale.maxRatio).toBeGreaterThan(stale.meanRatio);
     expect(stale.clipFraction).toBeGreaterThan(0.1);
   });
 
