@@ -1,9 +1,10 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos record-histories conformance base schema clean prepare
+.PHONY: build demo test lint chaos record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
+TORCH_POLICY ?= ../shared/bench/torch_policy
 
 prepare:
 	@sh scripts/prepare.sh
@@ -31,6 +32,12 @@ record-histories: build ## Record the workflow histories that the replay tests h
 
 conformance: build ## Run the case files of CASES=folder.
 	@node dist/cli/main.js conformance $(CASES)
+
+parity: build ## Compare models that the engine writes with transformers (MEMAGENT_PYTHON, else an environment of its own).
+	@npm run --silent parity
+
+bench: build ## The embedded policy against PyTorch (TORCH_POLICY=folder of the yardstick).
+	@npm run --silent bench -- --torch $(TORCH_POLICY)
 
 base: build ## Train the laptop's base model again.
 	@npm run --silent build:base
