@@ -35,6 +35,10 @@ interface AddedTokenJson {
 function addedTokens(passages: readonly string[]): AddedTokenJson[] {
   const used = BYTES + SPECIAL_TOKENS.length + passages.length;
   if (used > VOCABULARY_SIZE) throw new RangeError(`${used} tokens do not fit a vocabulary of ${VOCABULARY_SIZE}`);
+  const twice = passages.find(
+    (passage, index) => BYTE_TO_CHARACTER.includes(passage) || passages.indexOf(passage) < index
+  );
+  if (twice !== undefined) throw new RangeError(`${JSON.stringify(twice)} would have two ids`);
   // Every id that the model can emit must decode: what is left over becomes tokens that decode to nothing.
   const reserved = Array.from({ length: VOCABULARY_SIZE - used }, (_, index) => `<|reserved_${index}|>`);
   const special = new Set<string>([...SPECIAL_TOKENS, ...reserved]);

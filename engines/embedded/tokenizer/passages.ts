@@ -15,7 +15,9 @@ export function promptPassages(): string[] {
 }
 
 /**
- * Texts that are one token each, besides the 256 bytes and the special tokens. Their order gives their ids.
+ * Texts that are one token each, besides the 256 bytes and the special tokens. Their order gives their ids. `}`, `?` and `;` are
+ * bytes, so they are tokens already: as added tokens they would have two ids, and Hugging Face's library would keep the byte's and
+ * number all later ones anew.
  *
  * A context's last fact ends in `;` (the converter trims it), and the passage after the chunk begins with a line break: the
  * tokenizer then takes the two as `;\n`, the longest match. So that passage is there without its line break as well.
@@ -32,10 +34,7 @@ export function laptopPassages(): string[] {
     'assistant\n',
     NO_MEMORY,
     '\\boxed{',
-    '}',
-    '?',
     LAPTOP_SEPARATOR,
-    LAPTOP_SEPARATOR.trimEnd(),
     ...LAPTOP_KEYS.map(laptopQuestion),
     ...LAPTOP_VALUES,
   ];

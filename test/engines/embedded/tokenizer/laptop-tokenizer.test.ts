@@ -3,7 +3,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { laptopPassages, promptPassages } from '../../../../engines/embedded/tokenizer/passages.js';
-import { END_ID, VOCABULARY_SIZE, writeTokenizer } from '../../../../engines/embedded/tokenizer/build.js';
+import {
+  END_ID,
+  tokenizerJson,
+  VOCABULARY_SIZE,
+  writeTokenizer,
+} from '../../../../engines/embedded/tokenizer/build.js';
 import { LAPTOP_KEYS, LAPTOP_VALUES, laptopFact, laptopQuestion } from '../../../../shared/data/laptop-task.js';
 import { chunkContext } from '../../../../shared/memory/chunking.js';
 import { finalInstruction, memoryInstruction, NO_MEMORY } from '../../../../shared/memory/prompts.js';
@@ -40,6 +45,17 @@ describe('the laptop tokenizer', () => {
     expect(new Set(LAPTOP_KEYS.map((key) => tokenizer.encode(laptopQuestion(key))[0])).size).toBe(64);
     expect(new Set(LAPTOP_VALUES.map((value) => tokenizer.encode(value)[0])).size).toBe(100);
     expect(tokenizer.eosTokenIds).toContain(END_ID);
+  });
+
+  it('gives no text two ids: the Hugging Face library would number the later ones anew', () => {
+    const { added_tokens: added, model } = JSON.parse(readFileSync(join(LAPTOP, 'tokenizer.json'), 'utf8')) as {
+      added_tokens: { id: number; content: string }[];
+      model: { vocab: Record<string, number> };
+    };
+    const texts = [...Object.keys(model.vocab), ...added.map(({ content }) => content)];
+    expect(new Set(texts).size).toBe(VOCABULARY_SIZE);
+    expect(added.map(({ id }) => id)).toEqual(added.map((_, index) => 256 + index));
+    expect(() => tokenizerJson(['amber=', '}'])).toThrow('"}" would have two ids');
   });
 
   it('writes a whole memory prompt with three facts in 21 tokens, and a final prompt in 13 or fewer', () => {
