@@ -50,7 +50,7 @@ export interface GenerationRequest {
   topK: number;
   stopTokenIds: readonly number[];
   samplingKey: SamplingKey;
-  /** Return this many top log-probs for every output position; 0 = none. */
+  /** Return this many top log-probs for every output position, and for every prompt position that is scored; 0 = none. */
   topLogProbs: number;
   /** Return log-probs of the prompt from this position on; −1 = none. */
   promptLogProbsFrom: number;
@@ -69,6 +69,8 @@ export interface GenerationResult {
   outputTop: TopLogProb[][];
   /** Unscaled log-probs of promptIds[promptLogProbsFrom..]; null for position 0. */
   promptLogProbs: (number | null)[];
+  /** As many top log-probs for each of these positions as `topLogProbs` asked for, unscaled; null for position 0. */
+  promptTop: (TopLogProb[] | null)[];
   finish:
     { type: 'stop'; matched: number } | { type: 'length' } | { type: 'abort' } | { type: 'error'; message: string };
 }

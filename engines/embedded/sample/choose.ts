@@ -49,7 +49,13 @@ export function chooseToken(
 }
 
 /** The `count` most probable tokens of a row with their log-probs, before any filter. */
-function topTokens(model: Model, row: number, temperature: number, count: number, buffer: Candidates): TopLogProb[] {
+export function topTokens(
+  model: Model,
+  row: number,
+  temperature: number,
+  count: number,
+  buffer: Candidates
+): TopLogProb[] {
   if (count === 0) return [];
   const { kernels, workspace, config } = model;
   const { head } = workspace;

@@ -4,7 +4,7 @@ import { headForward, headLogProb, headSoftmax } from '../model/head.js';
 import type { Model } from '../model/model.js';
 import { PACK_TOKENS } from '../model/workspace.js';
 import type { GenerationRequest, GenerationResult, Generator } from '../policy-api.js';
-import { chooseToken } from './choose.js';
+import { chooseToken, topTokens } from './choose.js';
 import { type Candidates, candidateBuffer } from './filters.js';
 import { requestProblem, type Sequence, sequenceResult, startSequence } from './request.js';
 import { commonLength, SlotTable } from './slots.js';
@@ -134,7 +134,10 @@ export class BatchGenerator implements Generator {
     const scoredFrom = request.promptLogProbsFrom;
     // The row before the first scored token predicts it, so sharing must end there.
     const queriesFrom = scoredFrom < 0 ? end - 1 : Math.max(0, Math.min(scoredFrom - 1, end - 1));
-    if (scoredFrom === 0) sequence.promptLogProbs.push(null);
+    if (scoredFrom === 0) {
+      sequence.promptLogProbs.push(null);
+      sequence.promptTop.push(null);
+    }
     const slot = this.slots.acquire(tokens, queriesFrom);
     sequence.slot = slot;
     return { tokens, start: slot.ready, end, queries: end - queriesFrom, cache: slot.cache };
@@ -182,6 +185,7 @@ export class BatchGenerator implements Generator {
     const { request, tokens } = sequence;
     if (promptIndex >= 0) {
       sequence.promptLogProbs.push(headLogProb(this.model, row, tokens[promptIndex]!, 1));
+      sequence.promptTop.push(topTokens(this.model, row, 1, request.topLogProbs, this.buffer));
       return;
     }
     if (request.maxNewTokens === 0) return this.end(sequence, { type: 'length' });

@@ -12,6 +12,7 @@ export interface Sequence {
   logProbs: number[];
   top: TopLogProb[][];
   promptLogProbs: (number | null)[];
+  promptTop: (TopLogProb[] | null)[];
   finish: GenerationResult['finish'] | null;
 }
 
@@ -24,6 +25,7 @@ export function startSequence(request: GenerationRequest): Sequence {
     logProbs: [],
     top: [],
     promptLogProbs: [],
+    promptTop: [],
     finish: null,
   };
 }
@@ -35,6 +37,7 @@ export function sequenceResult(sequence: Sequence): GenerationResult {
     outputLogProbs: sequence.logProbs,
     outputTop: sequence.top,
     promptLogProbs: sequence.promptLogProbs,
+    promptTop: sequence.promptTop,
     finish: sequence.finish ?? { type: 'abort' },
   };
 }

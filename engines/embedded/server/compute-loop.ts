@@ -140,5 +140,13 @@ function statusOf(error: unknown): number {
 }
 
 function abortedResult(id: string): Extract<FromCompute, { type: 'results' }>['results'][number] {
-  return { id, outputIds: [], outputLogProbs: [], outputTop: [], promptLogProbs: [], finish: { type: 'abort' } };
+  return {
+    id,
+    outputIds: [],
+    outputLogProbs: [],
+    outputTop: [],
+    promptLogProbs: [],
+    promptTop: [],
+    finish: { type: 'abort' },
+  };
 }

@@ -72,7 +72,7 @@ function logProbFields(item: GenerateItem, result: GenerationResult, decode: Dec
   const { promptIds, promptLogProbsFrom: from, topLogProbs } = item.request;
   const textOf = (id: number): string | null => (item.wantTexts ? decode([id], false) : null);
   const triple = (logProb: number | null, id: number): LogProbTriple => [logProb, id, textOf(id)];
-  const { outputLogProbs, outputTop, promptLogProbs } = result;
+  const { outputLogProbs, outputTop, promptLogProbs, promptTop } = result;
   const fields = {
     input_token_logprobs: promptLogProbs.map((logProb, i) => triple(logProb, promptIds[from + i] as number)),
     output_token_logprobs: result.outputIds.map((id, i) => triple(outputLogProbs[i] as number, id)),
@@ -80,5 +80,6 @@ function logProbFields(item: GenerateItem, result: GenerationResult, decode: Dec
   };
   if (topLogProbs === 0) return fields;
   const triples = (top: readonly TopLogProb[]): LogProbTriple[] => top.map(({ id, logProb }) => triple(logProb, id));
-  return { ...fields, input_top_logprobs: [], output_top_logprobs: outputTop.map(triples) };
+  const input = promptTop.map((top) => (top === null ? null : triples(top)));
+  return { ...fields, input_top_logprobs: input, output_top_logprobs: outputTop.map(triples) };
 }

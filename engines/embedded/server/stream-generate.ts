@@ -47,7 +47,15 @@ export async function streamGenerate(
 }
 
 function emptyResult(id: string): GenerationResult {
-  return { id, outputIds: [], outputLogProbs: [], outputTop: [], promptLogProbs: [], finish: { type: 'length' } };
+  return {
+    id,
+    outputIds: [],
+    outputLogProbs: [],
+    outputTop: [],
+    promptLogProbs: [],
+    promptTop: [],
+    finish: { type: 'length' },
+  };
 }
 
 function unfinished(reply: Record<string, unknown>): Record<string, unknown> {
