@@ -38,6 +38,13 @@ export function armPaths(arm: string, phase: Phase): ArmPaths {
   };
 }
 
+/** Steps before `step` whose checkpoint is due when one is saved after every `every` steps. */
+export function dueCheckpoints(every: number, step: number): number[] {
+  const due: number[] = [];
+  for (let at = every - 1; at < step; at += every) due.push(at);
+  return due;
+}
+
 /** Folder of the converted Hugging Face model of an arm. */
 export function hfPath(arm: string): string {
   return `arms/${arm}/hf`;

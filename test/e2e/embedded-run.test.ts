@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
-import { liveEngines } from '../../scripts/chaos/faults.js';
+import { liveEngines } from '../../scripts/chaos/engines.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
