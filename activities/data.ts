@@ -29,7 +29,7 @@ export async function prepareDataActivity(
 ): Promise<PreparedData> {
   const run = await openRun(args.run);
   const parts = await dataKeyParts(run, ports.projectRoot);
-  const reused = await lookupFiles(run, parts, [FACTS_FILE, MANIFEST_FILE]);
+  const reused = await lookupFiles(run, 'data', parts, [FACTS_FILE, MANIFEST_FILE]);
   if (!reused) {
     const prepared = await prepareData(run.recipe, run.path('data'), {
       projectRoot: ports.projectRoot,

@@ -37,7 +37,10 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
   const run = await openRun(args.run);
   const paths = evaluationPaths(args.model, args.dataset);
   const parts = await evaluationKeyParts(run, args);
-  const reused = await lookupFiles(run, parts, [paths.samples, paths.summary]);
+  const reused = await lookupFiles(run, `evaluate:${args.model}/${args.dataset}`, parts, [
+    paths.samples,
+    paths.summary,
+  ]);
   if (reused) return { ...(await toResult(run, args, true)), seconds: 0 };
   const modelFolder =
     args.weights === undefined

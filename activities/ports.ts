@@ -43,8 +43,8 @@ export interface RunFiles {
   /** Registers a file or folder that was already written atomically at its place. */
   adopt(relative: string, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef>;
   readJson<T>(relative: string): Promise<T>;
-  /** Files of an equal stage of any run, verified and linked into this run. */
-  lookupStage(key: string): Promise<StageRecord | undefined>;
+  /** Files of an equal stage of any run (or of one only), verified and linked into this run. */
+  lookupStage(key: string, options?: { onlyOf?: string | undefined }): Promise<StageRecord | undefined>;
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;

@@ -75,8 +75,8 @@ class StoredRun implements RunFiles {
     return JSON.parse(await readFile(this.store.path(relative), 'utf8')) as T;
   }
 
-  lookupStage(key: string): Promise<StageRecord | undefined> {
-    return this.store.lookupStage(key);
+  lookupStage(key: string, options?: { onlyOf?: string | undefined }): Promise<StageRecord | undefined> {
+    return this.store.lookupStage(key, options);
   }
 
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void> {

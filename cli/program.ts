@@ -10,6 +10,7 @@ import { addDecide } from './commands/decide.js';
 import { addDemo } from './commands/demo.js';
 import { addDev } from './commands/dev.js';
 import { addDoctor } from './commands/doctor.js';
+import { addExplain } from './commands/explain.js';
 import { addRecipe } from './commands/recipe.js';
 import { addReplay } from './commands/replay.js';
 import { addReport } from './commands/report.js';
@@ -47,7 +48,7 @@ function buildProgram(context: CommandContext): void {
   withExamples(program, 'memagent demo', 'memagent start recipes/laptop.json --watch');
   program.addHelpText('after', EXIT_CODES);
   const add = [addDemo, addDev, addWorker, addStart, addWatch, addStatus, addDecide, addCancel, addReport, addRecipe];
-  for (const addCommand of [...add, addVerify, addConformance, addReplay, addDoctor]) addCommand(context);
+  for (const addCommand of [...add, addVerify, addExplain, addConformance, addReplay, addDoctor]) addCommand(context);
 }
 
 /** Commander's exit code 1 is wrong use, which is 2 here. */

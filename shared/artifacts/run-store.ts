@@ -2,7 +2,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
-import { storageError, temporaryName, writeFileAtomic } from './atomic-file.js';
+import { removeUnfinished, storageError, temporaryName, writeFileAtomic } from './atomic-file.js';
 import { folderFacts, hashFileCached, hashFolder, type FileFacts } from './hash-cache.js';
 import { buildManifest, manifestText } from './manifest.js';
 import { moveFile, moveFolder } from './move.js';
@@ -94,8 +94,8 @@ export class RunStore {
   }
 
   private async keepObjects(target: string, measured: Measured): Promise<void> {
-    if (measured.files === undefined) return this.objects.keep(target, measured.sha256, measured.bytes);
-    for (const file of measured.files) await this.objects.keep(join(target, file.name), file.sha256, file.bytes);
+    if (measured.files === undefined) return this.objects.keep(target, measured.sha256);
+    for (const file of measured.files) await this.objects.keep(join(target, file.name), file.sha256);
   }
 
   /** The artifact at a path if it is complete and its bytes still have the published hash, else undefined. */
@@ -133,8 +133,12 @@ export class RunStore {
     );
   }
 
-  /** Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. */
+  /**
+   * Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. It is a run's
+   * last act, when nobody else writes: unfinished files are what killed processes left, and are removed.
+   */
   async writeManifest(): Promise<ArtifactRef> {
+    await removeUnfinished(this.directory);
     const manifest = await buildManifest(this.directory, this.pipelineId);
     const facts = await writeFileAtomic(join(this.directory, MANIFEST_FILE), manifestText(manifest));
     return { path: MANIFEST_FILE, ...facts, kind: 'manifest' };
@@ -154,10 +158,12 @@ export class RunStore {
   /**
    * A finished stage with this key, of any run of the root. Its files are verified by hash and linked into this run; when
    * any of them is gone or damaged, nothing is linked and the answer is undefined.
+   *
+   * @param options - `onlyOf`: id of the one run whose stage is good enough
    */
-  async lookupStage(key: string): Promise<StageRecord | undefined> {
+  async lookupStage(key: string, options: { onlyOf?: string | undefined } = {}): Promise<StageRecord | undefined> {
     const stage = await readStage(this.root, key);
-    if (stage === undefined) return undefined;
+    if (stage === undefined || (options.onlyOf !== undefined && options.onlyOf !== stage.pipelineId)) return undefined;
     const missing: StageOutput[] = [];
     for (const output of stage.outputs) {
       const here = await this.find(output.path);
@@ -179,13 +185,13 @@ export class RunStore {
 
   private async materialize(output: StageOutput, madeBy: string): Promise<void> {
     const target = join(this.directory, checkedArtifactPath(output.path));
-    if (output.files === undefined) await this.objects.materialize(output.sha256, output.bytes, target);
+    if (output.files === undefined) await this.objects.materialize(output.sha256, target);
     else {
       const temporary = temporaryName(target);
       try {
         await mkdir(temporary, { recursive: true });
         for (const file of output.files) {
-          await this.objects.materialize(file.sha256, file.bytes, join(temporary, checkedRelative(file.name)));
+          await this.objects.materialize(file.sha256, join(temporary, checkedRelative(file.name)));
         }
         await moveFolder(temporary, target);
       } finally {
