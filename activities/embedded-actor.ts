@@ -19,8 +19,13 @@ export interface ActorConnection {
 
 const connections = new Map<string, ActorConnection>();
 
+/** Name of the folder of an arm's actor. */
+export function engineName(handle: ArmHandle): string {
+  return `${handle.arm}-${handle.phase}`;
+}
+
 function engineFolder(run: RunFiles, handle: ArmHandle): string {
-  return run.path(enginePath(`${handle.arm}-${handle.phase}`));
+  return run.path(enginePath(engineName(handle)));
 }
 
 /** Training settings of a recipe, as the actor takes them. */
@@ -46,9 +51,9 @@ function contextLength(recipe: Recipe): number {
 
 /**
  * The arm's actor at a weights version: found through its lease, or started and restored from the last complete checkpoint and
- * the saved rows of later steps.
+ * the saved rows of later steps. An attempt that was given up cannot change it any more.
  *
- * @throws PipelineError EngineUnavailable, CheckpointInvalid
+ * @throws PipelineError EngineUnavailable, CheckpointInvalid, HostLost when a newer attempt has begun
  */
 export async function actorAt(
   run: RunFiles,
@@ -66,6 +71,7 @@ export async function actorAt(
     mode: 'actor',
     contextLength: contextLength(run.recipe),
   } as const;
+  await run.enter(engineName(handle));
   const engine = await ensureEngine(spec, scope.signal);
   const connection = await connect(folder, engine.endpoint, run.recipe.grpo.rolloutConcurrency);
   const paths = armPaths(handle.arm, handle.phase);

@@ -46,6 +46,14 @@ export interface RunFiles {
   /** Files of an equal stage of any run (or of one only), verified and linked into this run. */
   lookupStage(key: string, options?: { onlyOf?: string | undefined }): Promise<StageRecord | undefined>;
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void>;
+  /**
+   * Says that this activity works on something that one attempt at a time may change, e.g. an engine. From then on nothing is
+   * published once a newer attempt has begun.
+   *
+   * @param work name of the engine's folder
+   * @throws PipelineError HostLost when a newer attempt has begun already
+   */
+  enter(work: string): Promise<void>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;
 }

@@ -5,7 +5,7 @@ import { writeTrajectories } from '../shared/artifacts/trajectories-parquet.js';
 import { promptRows } from '../shared/grpo/prompt-schedule.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { datasetIndex } from './dataset-index.js';
-import { actorAt } from './embedded-actor.js';
+import { actorAt, engineName } from './embedded-actor.js';
 import { armPaths } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { resolveInput } from './resolve.js';
@@ -40,6 +40,7 @@ async function generateRollouts(args: StepHandle, scope: ActivityScope, ports: A
   const origin: Origin = { stage: 'rollout', activity: 'generateRollouts', attempt: scope.attempt, inputs: [] };
   const data = await run.find(TRAIN_DATA);
   if (data !== undefined) origin.inputs.push(data);
+  await run.enter(engineName(args));
   await writeTrajectories(run.path(paths.rollouts(args.step)), outcome.trajectories);
   const ref = await run.adopt(paths.rollouts(args.step), 'trajectories', origin);
   const facts = factsOf(args.step, outcome);

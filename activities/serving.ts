@@ -32,6 +32,7 @@ export async function serve(
 ): Promise<ServedEndpoint> {
   const folder = folderOf(run, name);
   const { serverContext, concurrency } = run.recipe.evaluation;
+  await run.enter(`serve-${name}`);
   const engine = await ensureEngine(
     { engineDir: folder, modelDir, mode: 'serve', contextLength: serverContext },
     scope.signal

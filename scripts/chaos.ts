@@ -52,4 +52,9 @@ async function main(): Promise<number> {
   }
 }
 
-process.exit(await main());
+process.exit(
+  await main().catch((error: Error) => {
+    console.error(`error: ${error.message}`);
+    return 1;
+  })
+);

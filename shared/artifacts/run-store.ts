@@ -2,7 +2,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
-import { removeUnfinished, storageError, temporaryName, writeFileAtomic } from './atomic-file.js';
+import { storageError, temporaryName, writeFileAtomic } from './atomic-file.js';
 import { folderFacts, hashFileCached, hashFolder, type FileFacts } from './hash-cache.js';
 import { buildManifest, manifestText } from './manifest.js';
 import { moveFile, moveFolder } from './move.js';
@@ -133,12 +133,8 @@ export class RunStore {
     );
   }
 
-  /**
-   * Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. It is a run's
-   * last act, when nobody else writes: unfinished files are what killed processes left, and are removed.
-   */
+  /** Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. */
   async writeManifest(): Promise<ArtifactRef> {
-    await removeUnfinished(this.directory);
     const manifest = await buildManifest(this.directory, this.pipelineId);
     const facts = await writeFileAtomic(join(this.directory, MANIFEST_FILE), manifestText(manifest));
     return { path: MANIFEST_FILE, ...facts, kind: 'manifest' };
