@@ -67,7 +67,12 @@ async function serverVictim(folder: string, port: number): Promise<Victim> {
   return new Victim('Temporal server', path, args, process.env, join(folder, 'server.log'));
 }
 
-function workerVictim(roles: readonly string[], { folder, tag }: StageOptions, target: TemporalTarget): Victim {
+/** A worker process for roles, not yet started. */
+export function workerVictim(
+  roles: readonly string[],
+  { folder, tag }: Pick<StageOptions, 'folder' | 'tag'>,
+  target: TemporalTarget
+): Victim {
   const name = `worker ${roles.join('+')}`;
   const options = ['--tag', tag, ...roles.flatMap((role) => ['--role', role])];
   const args = [entryPath('cli/main.js'), 'worker', ...options];
