@@ -10,6 +10,9 @@ const SHUTDOWN_FORCE = '15s';
 /** Heartbeats reach the server at least this often, so that a cancellation comes within seconds. */
 const HEARTBEAT_THROTTLE = '5s';
 
+/** A workflow task that the worker which has the workflow in memory does not take in this time goes to any other, which replays. */
+const STICKY_WAIT = '3s';
+
 export interface WorkerSetOptions {
   connection: NativeConnection;
   namespace: string;
@@ -30,6 +33,7 @@ function workerOptions(plan: QueuePlan, options: WorkerSetOptions): WorkerOption
   return {
     ...common,
     activities: options.activities.workflowQueue,
+    stickyQueueScheduleToStartTimeout: STICKY_WAIT,
     workflowBundle: { codePath: entryPath('workflow-bundle.js') },
   };
 }
