@@ -9,7 +9,7 @@ import { resolveInput } from './resolve.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
 import { serve, stopServing } from './serving.js';
-import { evaluationKeyParts, lookupFiles, recordFiles } from './stage-reuse.js';
+import { evaluationKeyParts, lookupFiles, recordFiles, tokenizerName } from './stage-reuse.js';
 
 export function evaluateActivities(ports: ActivityPorts): EvaluateActivities {
   return {
@@ -53,7 +53,7 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     client: served.inference,
     tokenizer: await loadTokenizer(modelFolder),
     modelName: args.model,
-    tokenizerName: run.recipe.model.id ?? run.recipe.model.path ?? 'model',
+    tokenizerName: tokenizerName(run.recipe),
     limits: memory,
     enableThinking: memory.enableThinking,
     temperature: evaluation.temperature,
