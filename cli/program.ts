@@ -6,6 +6,7 @@ import { packageRoot } from '../shared/runtime/entry.js';
 import { withExamples, type CommandContext } from './command.js';
 import { addCancel } from './commands/cancel.js';
 import { addCompare } from './commands/compare.js';
+import { addCompareRuns } from './commands/compare-runs.js';
 import { addConformance } from './commands/conformance.js';
 import { addDecide } from './commands/decide.js';
 import { addDemo } from './commands/demo.js';
@@ -48,7 +49,8 @@ function buildProgram(context: CommandContext): void {
   withExamples(program, 'memagent demo', 'memagent start recipes/laptop.json --watch');
   program.addHelpText('after', EXIT_CODES);
   const add = [addDemo, addDev, addWorker, addStart, addWatch, addStatus, addDecide, addCancel, addReport, addRecipe];
-  for (const addCommand of [...add, addCompare, addVerify, addConformance, addReplay, addDoctor]) addCommand(context);
+  for (const addCommand of [...add, addCompare, addCompareRuns, addVerify, addConformance, addReplay, addDoctor])
+    addCommand(context);
 }
 
 /** Commander's exit code 1 is wrong use, which is 2 here. */

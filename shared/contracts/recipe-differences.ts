@@ -1,5 +1,5 @@
-import { canonicalJson } from '../shared/contracts/canonical-json.js';
-import { pathText } from '../shared/contracts/recipe-problems.js';
+import { canonicalJson } from './canonical-json.js';
+import { pathText } from './recipe-problems.js';
 
 /** A place where two recipes differ; an absent side is undefined. */
 export interface RecipeDifference {
