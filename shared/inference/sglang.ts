@@ -1,5 +1,6 @@
 import type { Get, Post, Protocol, ProtocolContext } from './protocol.js';
 import { countOrNull, stringOrNull } from './protocol.js';
+import { listedNames } from './models.js';
 import { checkTokenReply, isRecord, show, weightsVersionOf } from './reply-checks.js';
 import { RequestFailure, unusableReply } from './request-failure.js';
 import { requestSeed } from './seed.js';
@@ -110,6 +111,7 @@ async function readFacts(get: Get): Promise<Omit<ServerFacts, 'protocol' | 'endp
   const entry: unknown = Array.isArray(list) ? list[0] : undefined;
   return {
     modelPath: stringOrNull(model['model_path']),
+    servedNames: listedNames(models),
     contextLength:
       countOrNull(isRecord(entry) ? entry['max_model_len'] : null) ??
       countOrNull(model['context_length']) ??
