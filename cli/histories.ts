@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { historyFromJSON, type History } from '@temporalio/common/lib/proto-utils.js';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { parseJsonText } from '../shared/contracts/json-text.js';
 import { EXIT, UserError } from '../shared/contracts/user-error.js';
 import type { TemporalClient } from '../workers/temporal-target.js';
@@ -19,6 +19,7 @@ export interface RecordedHistory {
  */
 export async function readHistoryFile(path: string): Promise<RecordedHistory> {
   const value = parseJsonText(await readFile(path, 'utf8'), path) as { workflowId?: string; history?: unknown };
+  const { historyFromJSON } = await import('@temporalio/common/lib/proto-utils.js');
   try {
     const history = historyFromJSON(value.history ?? value);
     const workflowId = value.workflowId ?? startedId(history);

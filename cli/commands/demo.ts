@@ -4,7 +4,7 @@ import { readRecipeFile } from '../../shared/contracts/recipe-parse.js';
 import type { Recipe } from '../../shared/contracts/recipe.js';
 import { EXIT } from '../../shared/contracts/user-error.js';
 import { packageRoot } from '../../shared/runtime/entry.js';
-import { connectClient, localTarget, type TemporalClient } from '../../workers/temporal-target.js';
+import type { TemporalClient } from '../../workers/temporal-target.js';
 import { runs, withExamples, type CommandContext } from '../command.js';
 import { exitCodeOf, outcomeText } from '../outcome.js';
 import type { Snapshot } from '../pipeline-client.js';
@@ -81,7 +81,10 @@ function shippedRecipe(): string {
 }
 
 async function openStack(terminal: Terminal, recipe: Recipe): Promise<Stack> {
-  const { runningStack, startDevStack } = await import('../../workers/dev-stack.js');
+  const [{ runningStack, startDevStack }, { connectClient, localTarget }] = await Promise.all([
+    import('../../workers/dev-stack.js'),
+    import('../../workers/temporal-target.js'),
+  ]);
   const runsRoot = resolve(recipe.artifacts);
   const running = await runningStack(runsRoot);
   if (running !== undefined) {

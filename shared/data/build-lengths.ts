@@ -21,6 +21,8 @@ export interface BuildLengthsOptions {
    * Default false.
    */
   allowRepeats?: boolean;
+  /** Called after each item: a length, and items of it that are done. */
+  onProgress?: (progress: { length: number; done: number; total: number }) => void;
   signal?: AbortSignal;
 }
 
@@ -87,6 +89,7 @@ async function buildOne(
       const context = documents.map((text, at) => `Document ${at + 1}:\n${text}`).join('\n\n');
       const row = { index, input: item.question, context, answers: [item.answer], num_docs: length };
       await writer.write(`${index === 0 ? '[' : ','}\n${JSON.stringify(row)}`);
+      options.onProgress?.({ length, done: index + 1, total: items.length });
       await nextTurn();
     }
     await writer.write('\n]\n');

@@ -31,11 +31,7 @@ const FIELDS = [
 /** The part of a summary that is known before the first sample: what was measured, and under which conditions. */
 export type Conditions = Pick<StoredSummary, (typeof FIELDS)[number]>;
 
-export function conditionsOf(
-  options: EvaluateOptions,
-  settings: EvaluationSettings,
-  data: EvaluationData
-): Conditions {
+export function conditionsOf(options: EvaluateOptions, settings: EvaluationSettings, data: EvaluationData): Conditions {
   return {
     mode: settings.mode,
     model: options.modelName,

@@ -47,8 +47,7 @@ export async function evaluateDataset(options: EvaluateOptions): Promise<Evaluat
     const paths = { samplesPath: options.samplesPath, summaryPath: options.summaryPath };
     const workingPath = `${options.samplesPath}.working`;
     const conditions = conditionsOf(options, settings, data);
-    if (options.keepOtherResults === true)
-      await refuseOtherResults({ ...paths, workingPath }, settings, conditions);
+    if (options.keepOtherResults === true) await refuseOtherResults({ ...paths, workingPath }, settings, conditions);
     const finish = (): number => (performance.now() - startedAt) / 1000;
     const complete = await completeResults(options, settings);
     if (complete) return { ...paths, summary: complete, server, reused: true, resumed: 0, seconds: finish() };

@@ -46,7 +46,10 @@ async function readWorkingHeader(
     const header = parseRecord(line);
     if (header === undefined) return undefined;
     const conditions = header['conditions'];
-    return { sha256: header['evaluation'], conditions: isRecord(conditions) ? (conditions as Partial<Conditions>) : {} };
+    return {
+      sha256: header['evaluation'],
+      conditions: isRecord(conditions) ? (conditions as Partial<Conditions>) : {},
+    };
   } finally {
     await handle.close();
   }
