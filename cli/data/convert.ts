@@ -7,6 +7,7 @@ import { describeSkipped } from '../../shared/data/skip-report.js';
 import type { CommandContext } from '../command.js';
 import type { ConvertOptions } from '../commands/data.js';
 import { openSource } from '../data-source.js';
+import { forPerson } from '../for-person.js';
 import { createTicker } from '../progress/ticker.js';
 import { cleanLine } from '../terminal/clean-text.js';
 import { bytes, plural } from '../terminal/units.js';
@@ -51,7 +52,7 @@ export async function convertData(context: CommandContext, path: string, options
     return EXIT.ok;
   } catch (error) {
     ticker.end();
-    if (!signal.aborted) throw error;
+    if (!signal.aborted) throw forPerson(error, { DataInvalid: 'Check the source.' });
     terminal.err('interrupted: nothing was written');
     return EXIT.interrupted;
   }

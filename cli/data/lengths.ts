@@ -8,6 +8,7 @@ import { describeSkipped } from '../../shared/data/skip-report.js';
 import type { CommandContext } from '../command.js';
 import type { LengthsOptions } from '../commands/data.js';
 import { openSource } from '../data-source.js';
+import { forPerson } from '../for-person.js';
 import { createTicker } from '../progress/ticker.js';
 import { cleanLine } from '../terminal/clean-text.js';
 import { bytes, plural } from '../terminal/units.js';
@@ -58,7 +59,11 @@ export async function buildLengthFiles(
     return EXIT.ok;
   } catch (error) {
     ticker.end();
-    if (!signal.aborted) throw error;
+    if (!signal.aborted)
+      throw forPerson(error, {
+        RecipeInvalid: 'Give larger numbers to --documents.',
+        DataInvalid: 'Check the source.',
+      });
     terminal.err('interrupted: files that were finished stay; the same command makes the others');
     return EXIT.interrupted;
   }

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
-import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { EXIT, UserError } from '../../shared/contracts/user-error.js';
 import { truncationSentence } from '../../shared/evaluation/disclosure.js';
 import { evaluateDataset } from '../../shared/evaluation/evaluator.js';
@@ -8,6 +7,7 @@ import type { EvaluateOptions, EvaluationOutcome, EvaluationProgress } from '../
 import { withFileLock } from '../../shared/temporal-binary/file-lock.js';
 import { loadTokenizer } from '../../shared/tokenizer/tokenizer.js';
 import type { CommandContext } from '../command.js';
+import { forPerson } from '../for-person.js';
 import { cleanLine } from '../terminal/clean-text.js';
 import { plural } from '../terminal/units.js';
 import type { EvalOptions } from './options.js';
@@ -40,7 +40,7 @@ export async function runEval(context: CommandContext, options: EvalOptions): Pr
     return report(context, options, outcome);
   } catch (error) {
     view.end();
-    if (!interrupted.aborted) throw forPerson(error);
+    if (!interrupted.aborted) throw forPerson(error, CURES);
     sayInterrupted(context, options, progress);
     return EXIT.interrupted;
   } finally {
@@ -117,22 +117,13 @@ async function alone<T>(samplesPath: string, body: () => Promise<T>): Promise<T>
   }
 }
 
-/** The failure table's cures are for pipelines; here somebody sits at a terminal. */
-function forPerson(error: unknown): unknown {
-  if (!(error instanceof PipelineError)) return error;
-  const cures: Partial<Record<typeof error.type, string>> = {
-    EngineUnavailable: 'Start the server or correct --endpoint; the same command goes on where it stopped.',
-    GenerationFailed: 'Check --protocol and --endpoint, and look at the server’s log.',
-    PinMismatch: 'Check --model, --tokenizer and --context-length against the server.',
-    DataInvalid: 'Check --data and --tokenizer.',
-  };
-  const cure = error.details.cure ?? cures[error.type];
-  return new UserError(error.message, {
-    ...(error.details.problems === undefined ? {} : { problems: error.details.problems }),
-    ...(cure === undefined ? {} : { cure }),
-    cause: error,
-  });
-}
+const CURES = {
+  EngineUnavailable: 'Start the server or correct --endpoint; the same command goes on where it stopped.',
+  GenerationFailed: 'Check --protocol and --endpoint, and look at the server’s log.',
+  PinMismatch: 'Check --model, --tokenizer and --context-length against the server.',
+  DataInvalid: 'Check --data and --tokenizer.',
+  StorageFailed: 'Free space or give yourself permission; the same command goes on where it stopped.',
+};
 
 function report({ terminal, args }: CommandContext, options: EvalOptions, outcome: EvaluationOutcome): number {
   const { summary } = outcome;

@@ -15,6 +15,9 @@ export interface OpenServer {
 /** Somebody waits: an address where nothing is, is told after a second. The evaluation itself has more patience. */
 const FIRST_LOOK = { attempts: 2 };
 
+/** A reply has at most a few thousand tokens; to parse much more would hold everything else up. Unit: bytes. */
+const LARGEST_REPLY = 16 * 1024 * 1024;
+
 /**
  * Asks the server who it is.
  *
@@ -31,6 +34,7 @@ export async function openServer(
     protocol: options.protocol,
     endpoint: options.endpoint,
     concurrency: options.concurrency,
+    maxBodyBytes: LARGEST_REPLY,
     timeoutMs: Math.ceil(options.timeout * 1000),
     ...(apiKey === undefined ? {} : { apiKey }),
   };

@@ -127,7 +127,7 @@ function documentsOf(
 function repeatDistractors(options: BuildLengthsOptions, documents: string[], item: HotpotItem, length: number): void {
   const distractors = documents.slice(item.gold.length);
   if (options.allowRepeats !== true || distractors.length === 0) {
-    const cure = 'Give a larger HotpotQA file, a smaller length, or allow repeated distractors';
+    const cure = 'Give a larger HotpotQA file, a smaller length, or allow repeated distractors (--allow-repeats)';
     throw new PipelineError(
       'DataInvalid',
       `${options.source} has ${documents.length} different paragraphs for a context of ${length} documents. ${cure}`,

@@ -1,7 +1,10 @@
 import { resolve } from 'node:path';
-import type { Get, ProtocolContext } from './protocol.js';
+import { stringOrNull, type Get, type ProtocolContext } from './protocol.js';
 import { isRecord } from './reply-checks.js';
 import { unusableReply } from './request-failure.js';
+
+/** Names kept of a server that lists many. */
+const MOST_NAMES = 1000;
 
 const MODELS = '/v1/models';
 
@@ -27,9 +30,9 @@ export async function readModelEntry(get: Get, context: ProtocolContext): Promis
   const named =
     entries.find((entry) => entry['id'] === model) ?? entries.find((entry) => isPathOf(entry['root'], model));
   const chosen = named ?? entries[0];
-  const id = chosen?.['id'];
-  const names = [...new Set([...(typeof id === 'string' ? [id] : []), ...listedNames(document)])];
-  if (typeof id === 'string') return { id: named === undefined ? (model ?? id) : id, fields: chosen ?? {}, names };
+  const id = stringOrNull(chosen?.['id']);
+  const names = [...new Set([...(id === null ? [] : [id]), ...listedNames(document)])];
+  if (id !== null) return { id: named === undefined ? (model ?? id) : id, fields: chosen ?? {}, names };
   if (model !== undefined) return { id: model, fields: {}, names };
   throw unusableReply(context.where('GET', MODELS), 'it lists no model, and no model name was given');
 }
@@ -39,7 +42,7 @@ export function listedNames(document: unknown): string[] {
   const data: unknown = isRecord(document) ? document['data'] : undefined;
   const entries = (Array.isArray(data) ? data : []).filter(isRecord);
   const names = entries.flatMap(({ id, aliases }) => [id, ...(Array.isArray(aliases) ? (aliases as unknown[]) : [])]);
-  return [...new Set(names.filter((name) => typeof name === 'string'))];
+  return [...new Set(names.flatMap((name) => stringOrNull(name) ?? []))].slice(0, MOST_NAMES);
 }
 
 function isPathOf(root: unknown, model: string | undefined): boolean {

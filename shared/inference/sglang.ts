@@ -136,10 +136,16 @@ function samplingDefaults(value: unknown): ServerFacts['samplingDefaults'] {
   return isRecord(value) ? scalars(value) : null;
 }
 
+/** Settings of a real server are a few dozen short values; whatever else comes is not stored in every result. */
+const LONGEST_SETTING = 256;
+const MOST_SETTINGS = 100;
+
 /** The members that are plain values. */
 export function scalars(value: Record<string, unknown>): NonNullable<ServerFacts['samplingDefaults']> {
   const kept = Object.entries(value).filter(
-    (entry): entry is [string, number | string | boolean | null] => entry[1] === null || typeof entry[1] !== 'object'
+    (entry): entry is [string, number | string | boolean | null] =>
+      entry[0].length <= LONGEST_SETTING && (entry[1] === null || typeof entry[1] !== 'object')
   );
-  return Object.fromEntries(kept);
+  const short = kept.filter(([, setting]) => typeof setting !== 'string' || setting.length <= LONGEST_SETTING);
+  return Object.fromEntries(short.slice(0, MOST_SETTINGS));
 }
