@@ -15,6 +15,11 @@ export function seedNumber(value: string): number {
   return number;
 }
 
+/** A seed, or `none`. */
+export function optionalSeed(value: string): number | null {
+  return value === 'none' ? null : seedNumber(value);
+}
+
 /** Makes a parser for numbers of a range. */
 export function numberBetween(low: number, high: number, openLow = false): (value: string) => number {
   return (value) => {

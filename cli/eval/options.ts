@@ -4,7 +4,7 @@ import type { ContextCut } from '../../shared/evaluation/types.js';
 import type { InferenceProtocol } from '../../shared/inference/types.js';
 import type { EvaluationMode } from '../../shared/scoring/evaluation-types.js';
 import { JSON_OPTION } from '../command.js';
-import { numberBetween, positiveInteger, seedNumber } from '../number-options.js';
+import { numberBetween, optionalSeed, positiveInteger } from '../number-options.js';
 
 /** Options of `memagent eval` as parsed. The defaults are the frozen reference evaluation. */
 export interface EvalOptions {
@@ -28,7 +28,7 @@ export interface EvalOptions {
   temperature: number;
   topP: number;
   samplesPerItem: number;
-  seed: number;
+  seed: number | null;
   items?: number;
   concurrency: number;
   attempts: number;
@@ -71,7 +71,7 @@ export function addEvalOptions(command: Command): Command {
     .option('--temperature <t>', 'sampling temperature; 0 is greedy', numberBetween(0, 100), 0.7)
     .option('--top-p <p>', 'nucleus sampling', numberBetween(0, 1, true), 0.95)
     .option('--samples-per-item <n>', 'samples of each item', positiveInteger, 1)
-    .option('--seed <n>', 'seed of every item and sample, where the server takes one', seedNumber, 0)
+    .option('--seed <n>', 'seed of the samples, where the server takes one; none: send no seeds', optionalSeed, 0)
     .option('--items <n>', 'only the first items (default: all)', positiveInteger)
     .option('--concurrency <n>', 'samples in flight', positiveInteger, 16)
     .option('--attempts <n>', 'attempts of a sample whose requests failed', positiveInteger, 2)

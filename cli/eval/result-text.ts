@@ -63,7 +63,8 @@ function serverWords({ server, summary }: EvaluationOutcome): string {
 }
 
 function samplingWords({ temperature, top_p: topP, seed, server, enable_thinking: thinking }: StoredSummary): string {
-  const seeding = seed === null ? 'the server takes no seed: another run draws other samples' : `seed ${seed}`;
+  const unseeded = server.seeding === 'none' ? 'the server takes no seed' : 'no seed was sent';
+  const seeding = seed === null ? `${unseeded}: another run draws other samples` : `seed ${seed}`;
   const think = thinking === null ? '' : `, thinking ${thinking ? 'on' : 'off'}`;
   const defaults = Object.entries(server.sampling_defaults ?? {})
     .filter(([name]) => ['top_k', 'min_p', 'repeat_penalty', 'repetition_penalty'].includes(name))

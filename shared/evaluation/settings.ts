@@ -11,7 +11,8 @@ export interface EvaluationSettings {
   contextCut?: ContextCut;
   flavour: 'relax' | 'vime';
   samplesPerItem: number;
-  seed: number;
+  /** null = requests carry no seed. */
+  seed: number | null;
   datasetNumber: number;
   items: number;
   /** Context length of the server, tokens. */
@@ -39,7 +40,7 @@ export function evaluationSettings(
     ...(mode === 'base' ? { contextCut: options.contextCut ?? 'end' } : {}),
     flavour: options.flavour ?? 'relax',
     samplesPerItem: options.samplesPerItem ?? 1,
-    seed: options.seed ?? 0,
+    seed: options.seed === undefined ? 0 : options.seed,
     datasetNumber: options.datasetNumber ?? 0,
     items: data.items,
     contextLength,

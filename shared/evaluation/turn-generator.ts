@@ -28,7 +28,9 @@ export function turnGenerator(
         topP: options.topP,
         stopTokenIds: options.tokenizer.eosTokenIds,
         wantLogProbs: false,
-        samplingKey: [settings.seed, settings.datasetNumber, place.item, place.sample, turn.turnIndex],
+        ...(settings.seed === null
+          ? {}
+          : { samplingKey: [settings.seed, settings.datasetNumber, place.item, place.sample, turn.turnIndex] }),
         ...(options.enableThinking === null ? {} : { enableThinking: options.enableThinking }),
       },
       { signal }

@@ -42,8 +42,8 @@ export interface EvaluateOptions {
   concurrency?: number;
   /** Attempts of a sample whose requests failed, each from its beginning. Default 2. */
   attemptsPerSample?: number;
-  /** Sampling seed. Default 0. */
-  seed?: number;
+  /** Sampling seed. Default 0. null = send none: the server draws as it likes. */
+  seed?: number | null;
   /** Stands for the training step in the sampling key, so that no two data sets share draws. Default 0. */
   datasetNumber?: number;
   /** Context length the server must have, tokens. Left out: whatever it has. */
