@@ -15,9 +15,9 @@ export function seedNumber(value: string): number {
   return number;
 }
 
-/** A seed, or `none`. */
-export function optionalSeed(value: string): number | null {
-  return value === 'none' ? null : seedNumber(value);
+/** A seed, or `none`. (The parser must not give null: commander would make a text of it.) */
+export function optionalSeed(value: string): number | 'none' {
+  return value === 'none' ? value : seedNumber(value);
 }
 
 /** Makes a parser for numbers of a range. */

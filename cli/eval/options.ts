@@ -28,7 +28,7 @@ export interface EvalOptions {
   temperature: number;
   topP: number;
   samplesPerItem: number;
-  seed: number | null;
+  seed: number | 'none';
   items?: number;
   concurrency: number;
   attempts: number;

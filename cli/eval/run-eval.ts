@@ -90,7 +90,7 @@ async function evaluateOptions(
     samplesPerItem: options.samplesPerItem,
     concurrency: options.concurrency,
     attemptsPerSample: options.attempts,
-    seed: options.seed,
+    seed: options.seed === 'none' ? null : options.seed,
     expectedModelPath: options.model,
     keepOtherResults: true,
     ...(options.items === undefined ? {} : { items: options.items }),

@@ -2,6 +2,7 @@ import { PipelineError } from '../contracts/pipeline-error.js';
 import type { GenerateTurn } from '../memory/types.js';
 import type { Inferred, SamplePlace } from './sample-record.js';
 import type { EvaluationSettings } from './settings.js';
+import { Turnstile } from './turnstile.js';
 import type { EvaluateOptions } from './types.js';
 
 /** A sample's result, or why there is none. */
@@ -10,6 +11,9 @@ export interface InferOutcome {
   error?: unknown;
   context: Pick<Inferred, 'contextTruncated' | 'contextTokens'>;
 }
+
+/** Of all evaluations of this thread. */
+const turns = new Turnstile();
 
 /** The sampling key's place for a turn makes equal draws for equal samples, whatever runs beside them. */
 export function turnGenerator(
@@ -35,6 +39,7 @@ export function turnGenerator(
       },
       { signal }
     );
+    await turns.pass();
     const text = reply.outputIds === null ? (reply.text ?? '') : paddedText(reply.outputIds, options, settings);
     return {
       outputIds: reply.outputIds,

@@ -112,6 +112,12 @@ describe('memagent eval', () => {
     expect((await read('plain', 'three')).samples[4]).toMatchObject({ _id: '1-1', item: 1, sample: 1 });
   });
 
+  it('sends no seed when asked not to, and says it', async () => {
+    const { code, out } = await memagent(command('unseeded', '--seed', 'none', '--items', '2', '--json'));
+    expect(code).toBe(0);
+    expect(JSON.parse(out)).toMatchObject({ complete: true, summary: { seed: null, total: 2 } });
+  });
+
   it('refuses a server with another model or context before the first request', async () => {
     const before = await generated();
     const model = command('refused').map((word) => (word === '/models/m' ? '/models/other' : word));
