@@ -176,7 +176,7 @@ describe('memagent eval as a process', () => {
   }
 
   it('is alone with its results, survives kill -9 and asks for nothing twice', async () => {
-    const more = ['--samples-per-item', '10', '--concurrency', '2'];
+    const more = ['--samples-per-item', '40', '--concurrency', '4'];
     const first = start('killed', ...more);
     const working = join(bench.folder, 'killed', 'eval_4.jsonl.working');
     const done = async (): Promise<number> => (await readFile(working, 'utf8').catch(() => '')).split('\n').length - 2;
@@ -187,12 +187,12 @@ describe('memagent eval as a process', () => {
     first.kill('SIGKILL');
     await once(first, 'exit');
     const kept = await done();
-    expect(kept).toBeLessThan(120);
+    expect(kept).toBeLessThan(480);
     const { code, out, err } = await result(start('killed', ...more));
     expect(err).toBe('');
     expect(code).toBe(0);
-    expect(out).toContain(`120 (12 items × 10), 0 errors, ${kept} of an earlier call`);
-    expect((await read('killed')).samples).toHaveLength(120);
+    expect(out).toContain(`480 (12 items × 40), 0 errors, ${kept} of an earlier call`);
+    expect((await read('killed')).samples).toHaveLength(480);
     expect(existsSync(working)).toBe(false);
   });
 
