@@ -1,35 +1,43 @@
-/** Work of one turn of the event loop after which the next waits for another turn. Unit: milliseconds. */
+/** Work that one turn of the event loop should have at most. Unit: milliseconds. */
 const SLICE_MS = 10;
+/** Pieces let in at once at most, however small. */
+const MOST_AT_ONCE = 256;
 
 /**
  * Keeps many replies that come at once from being worked on in one go: each costs a long prompt's tokenization, and timers,
- * signals and heartbeats would wait for all of them together. Whoever passes goes on at once while this turn of the event loop
- * has done little, else in a later turn, first come first served.
+ * signals and heartbeats would wait for all of them together. As many pieces go on in one turn of the event loop as fit a
+ * slice, judged by what the latest ones took; the others wait for later turns, first come first served. Small pieces that come
+ * together stay together, so that their requests can be sent as one batch.
  */
 export class Turnstile {
-  private sliceStart: number | undefined;
+  private startedAt = 0;
+  /** Pieces let in during this turn of the event loop. */
+  private admitted = 0;
+  private quota = 1;
   private readonly waiting: (() => void)[] = [];
 
+  /** @returns undefined when the caller may go on at once */
   pass(): Promise<void> | undefined {
-    const now = performance.now();
-    if (this.sliceStart === undefined) {
-      this.begin(now);
-      return undefined;
-    }
-    if (this.waiting.length === 0 && now - this.sliceStart < SLICE_MS) return undefined;
-    return new Promise((resolve) => this.waiting.push(resolve));
+    if (this.admitted >= this.quota) return new Promise((resolve) => this.waiting.push(resolve));
+    this.admit();
+    return undefined;
   }
 
-  private begin(now: number): void {
-    this.sliceStart = now;
-    setImmediate(this.next);
+  private admit(): void {
+    if (this.admitted === 0) {
+      this.startedAt = performance.now();
+      setImmediate(this.next);
+    }
+    this.admitted += 1;
   }
 
   private readonly next = (): void => {
-    this.sliceStart = undefined;
-    const enter = this.waiting.shift();
-    if (enter === undefined) return;
-    this.begin(performance.now());
-    enter();
+    const cost = (performance.now() - this.startedAt) / this.admitted;
+    this.quota = Math.min(MOST_AT_ONCE, Math.max(1, Math.floor(SLICE_MS / cost)));
+    this.admitted = 0;
+    for (const enter of this.waiting.splice(0, this.quota)) {
+      this.admit();
+      enter();
+    }
   };
 }
