@@ -88,6 +88,10 @@ export class BookKeeping {
           reused: false,
         })
       ),
+      setStageAside: this.wrap(
+        (args: { stage: string }) => `setStageAside:${args.stage}`,
+        () => undefined
+      ),
       openArm: this.wrap(arm('openArm'), () => ({ nextStep: done, rewards: Array.from({ length: done }, () => 0.5) })),
       generateRollouts: this.wrap(step('generateRollouts'), (args: StepHandle) => ({
         trajectories: ref(`rollouts/${args.step}`),
