@@ -46,6 +46,11 @@ export interface RunFiles {
   /** Files of an equal stage of any run, verified and linked into this run. */
   lookupStage(key: string): Promise<StageRecord | undefined>;
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void>;
+  forgetStage(key: string): Promise<void>;
+  /** What the artifact at a path was made from; undefined when it is not there or not whole. */
+  inputsOf(relative: string): Promise<{ path: string; sha256: string }[] | undefined>;
+  /** Moves files or folders, and what is known of them, to `.discarded/<name>-<n>/`. */
+  setAside(paths: readonly string[], name: string): Promise<void>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;
 }
