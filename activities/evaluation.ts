@@ -43,8 +43,9 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     args.weights === undefined
       ? resolveInput(run.recipe.model.path ?? '', ports.projectRoot)
       : run.path(hfPath(args.model));
-  const served = await serve(run, args.model, modelFolder, scope, ports);
   const { evaluation, memory } = run.recipe;
+  const server = { name: args.model, modelDir: modelFolder, concurrency: evaluation.concurrency };
+  const served = await serve(run, server, scope, ports);
   const outcome = await evaluateDataset({
     dataPath: run.path(`data/${args.dataset}.jsonl`),
     dataName: `data/${args.dataset}.jsonl`,

@@ -104,6 +104,7 @@ async function saveCheckpoint(args: StepHandle, scope: ActivityScope, ports: Act
   const existing = await run.find(relative);
   if (existing !== undefined) return { checkpoint: existing, weightsVersion: args.step + 1 };
   const actor = await actorAt(run, args, args.step + 1, scope, ports);
+  scope.report({ phase: 'checkpoint', step: args.step });
   await actor.client.saveCheckpoint(
     { dir: run.path(relative), extra: { data_cursor: (args.step + 1) * run.recipe.grpo.promptsPerStep } },
     { signal: scope.signal }
