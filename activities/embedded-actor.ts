@@ -41,14 +41,6 @@ export function trainingHyper(recipe: Recipe): TrainHyper {
   };
 }
 
-/** Most sequences an engine decodes at once: more only cost memory. */
-const LARGEST_BATCH = 64;
-
-/** Sequences an engine decodes at once when so many requests are in flight. */
-export function engineBatch(concurrency: number): number {
-  return Math.min(LARGEST_BATCH, concurrency);
-}
-
 /** Longest sequence of a recipe: a memory turn's prompt with template, or what the server is to have. */
 function contextLength(recipe: Recipe): number {
   return recipe.evaluation.serverContext;
@@ -75,7 +67,8 @@ export async function actorAt(
     referenceDir: modelDir,
     mode: 'actor',
     contextLength: contextLength(run.recipe),
-    maxBatch: engineBatch(run.recipe.grpo.rolloutConcurrency),
+    // As many sequences at once as requests in flight: more memory would serve nobody.
+    maxBatch: run.recipe.grpo.rolloutConcurrency,
   } as const;
   scope.watch({ run, name: `${handle.phase}-${handle.arm}`, engineFolder: folder, stop: () => stopActor(run, handle) });
   const engine = await ensureEngine(spec, scope.signal);

@@ -2,7 +2,6 @@ import { ensureEngine, stopEngine } from '../engines/embedded/supervisor/supervi
 import { removeUnfinished } from '../shared/artifacts/unfinished.js';
 import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient } from '../shared/inference/types.js';
-import { engineBatch } from './embedded-actor.js';
 import { enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import type { ActivityScope } from './scope.js';
@@ -44,7 +43,7 @@ export async function serve(
   scope.watch({ run, name: `serve-${name}`, engineFolder: folder, stop: () => stopServing(run, name) });
   const contextLength = run.recipe.evaluation.serverContext;
   const engine = await ensureEngine(
-    { engineDir: folder, modelDir, mode: 'serve', contextLength, maxBatch: engineBatch(concurrency) },
+    { engineDir: folder, modelDir, mode: 'serve', contextLength, maxBatch: concurrency },
     scope.signal
   );
   scope.report({ phase: 'evaluate', model: name });

@@ -30,6 +30,8 @@ export class BookKeeping {
   readonly calls: string[] = [];
   /** What the next call of an activity throws, by `<activity>` or `<activity>:<arm>:<step>`. */
   readonly faults = new Map<string, Error[]>();
+  /** Calls that were to use the recipe's smaller settings. */
+  readonly smaller = new Set<string>();
   /** Called (and awaited) at the start of an activity. */
   onCall: (key: string, signal: AbortSignal) => Promise<void> = async () => undefined;
 
@@ -57,6 +59,7 @@ export class BookKeeping {
 
   private wrap<A, R>(key: (args: A) => string, result: (args: A) => R): (args: A) => Promise<R> {
     return activity(async (args: A, { signal }) => {
+      if ((args as { run?: RunHandle }).run?.fallback === true) this.smaller.add(key(args));
       await this.enter(key(args), signal);
       return result(args);
     });
