@@ -71,6 +71,7 @@ export async function actorAt(
     maxBatch: run.recipe.grpo.rolloutConcurrency,
   } as const;
   scope.watch({ run, name: `${handle.phase}-${handle.arm}`, engineFolder: folder, stop: () => stopActor(run, handle) });
+  scope.report({ phase: 'restore', step: version });
   const engine = await ensureEngine(spec, scope.signal);
   const connection = await connect(folder, engine.endpoint, run.recipe.grpo.rolloutConcurrency);
   const paths = armPaths(handle.arm, handle.phase);

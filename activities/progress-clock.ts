@@ -54,7 +54,7 @@ export class ProgressClock {
   take(report: ProgressReport): void {
     const text = JSON.stringify(report);
     if (text === this.seen) return;
-    if (report.phase === this.report?.phase) this.finishPiece();
+    this.finishPiece();
     this.report = report;
     this.seen = text;
     this.first = !begun.has(this.key(report.phase));

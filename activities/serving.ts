@@ -41,12 +41,12 @@ export async function serve(
   const { name, modelDir, concurrency } = spec;
   const folder = folderOf(run, name);
   scope.watch({ run, name: `serve-${name}`, engineFolder: folder, stop: () => stopServing(run, name) });
+  scope.report({ phase: 'evaluate', model: name });
   const contextLength = run.recipe.evaluation.serverContext;
   const engine = await ensureEngine(
     { engineDir: folder, modelDir, mode: 'serve', contextLength, maxBatch: concurrency },
     scope.signal
   );
-  scope.report({ phase: 'evaluate', model: name });
   const known = served.get(folder);
   if (known?.endpoint === engine.endpoint) return known;
   await known?.inference.close();

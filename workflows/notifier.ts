@@ -27,7 +27,11 @@ export class Notifier {
 
   private async post(args: NotifyArgs): Promise<void> {
     try {
-      await notifier.notify.executeWithOptions({ summary: `webhook: ${args.notice.event}` }, [args]);
+      const summary = `webhook: ${args.notice.event}`;
+      await notifier.notify.executeWithOptions(
+        args.notice.event === 'cancelled' ? { summary, scheduleToCloseTimeout: '5s' } : { summary },
+        [args]
+      );
     } catch (error) {
       if (isCancellation(error)) return;
       this.warn(`the webhook did not take "${args.notice.event}": ${reasonOf(error).slice(0, 200)}`);
