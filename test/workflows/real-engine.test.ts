@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createActivities, type ActivitiesByRole } from '../../activities/index.js';
 import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
 import { liveEngines } from '../../scripts/chaos/faults.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { packageRoot } from '../../shared/runtime/entry.js';
+import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 import { freshTag, quiet, serveActivities, start, temporaryRoot, tinyRecipe } from '../e2e/support.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from './support.js';
@@ -58,9 +59,17 @@ async function run(
 async function freezeEngine(directory: string): Promise<number> {
   await until(() => liveEngines(directory).length > 0, 'an engine runs', LIMIT_MS);
   const [engine] = liveEngines(directory);
+  frozenEngines.add(engine!);
   process.kill(engine!.pid, 'SIGSTOP');
   return engine!.pid;
 }
+
+/** A test that fails must not leave a stopped process behind: such a one hears nothing, not even its owner's end. */
+const frozenEngines = new Set<ProcessIdentity>();
+afterEach(() => {
+  for (const engine of frozenEngines) if (isAlive(engine)) process.kill(engine.pid, 'SIGKILL');
+  frozenEngines.clear();
+});
 
 /** What a run must not leave behind, whatever its end. */
 function leftovers(directory: string): string[] {

@@ -2,22 +2,35 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entryPath } from '../../shared/runtime/entry.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
-import { commandShapes } from '../histories/command-shapes.js';
+import { commandShapes, type CommandShapes } from '../histories/command-shapes.js';
 import { MUTANTS, mutate } from '../histories/mutants.js';
-import { fetchRun, HISTORIES, loadHistory, recordedNames, type HistoryEvent } from '../histories/record.js';
-import { replayAll } from '../histories/replay-all.js';
+import {
+  fetchRun,
+  HISTORIES,
+  loadHistory,
+  recordedNames,
+  type HistoryEvent,
+  type RecordedRun,
+} from '../histories/record.js';
+import { replayAll, type Bundle } from '../histories/replay-all.js';
 import { SCENARIOS } from '../histories/scenarios.js';
 import { startPipeline, withWorkers } from './support.js';
+
+/** Whole runs and dozens of replays; on a busy machine they take their time. Nothing here measures it. */
+vi.setConfig({ testTimeout: 240_000 });
 
 const CODE = entryPath('workflow-bundle.js');
 const HAPPY = ['happy.evaluate', 'happy.pipeline', 'happy.smoke-relax', 'happy.train-relax'];
 
+let environment: TestWorkflowEnvironment;
 let names: string[];
 let code: string;
+afterAll(() => environment.teardown());
 beforeAll(async () => {
+  environment = await localEnvironment();
   names = await recordedNames();
   code = await readFile(CODE, 'utf8');
 });
@@ -57,17 +70,11 @@ describe('a change behind patched()', () => {
     find,
     put: "await board.attributes.inspect(); if ((0,_temporalio_workflow__WEBPACK_IMPORTED_MODULE_0__.patched)('second-look')) await board.attributes.inspect();",
   };
-  let environment: TestWorkflowEnvironment;
-  beforeAll(async () => {
-    environment = await localEnvironment();
-  });
-  afterAll(() => environment.teardown());
-
   it('replays the histories of before, and those of its own runs', async () => {
     expect(Object.keys(await replayAll({ code: mutate(code, plain) }, ['happy.pipeline']))).toEqual(['happy.pipeline']);
     const changed = { code: mutate(code, guarded) };
-    const pipelines = names.filter((name) => name.endsWith('.pipeline'));
-    expect(await replayAll(changed, pipelines)).toEqual({});
+    const before = ['happy.pipeline', 'two-arms.pipeline', 'checkpoint-halted-from-stage.pipeline'];
+    expect(await replayAll(changed, before)).toEqual({});
 
     const books = SCENARIOS['happy']!.books();
     await withWorkers(
@@ -87,16 +94,40 @@ describe('a change behind patched()', () => {
       changed
     );
   });
+});
 
-  it('is not needed for what replay cannot see: a fresh run gives commands of the shape on record', async () => {
+describe('what replay cannot see', () => {
+  /** Shapes of the commands of a fresh run on some workflow code. */
+  async function freshShapes(bundle: Bundle): Promise<CommandShapes> {
     const books = SCENARIOS['happy']!.books();
-    await withWorkers(environment, books, async () => {
-      const handle = await startPipeline(environment, books);
-      await handle.result();
-      const ids = ['', '/smoke-relax', '/train-relax', '/evaluate'].map((child) => `${handle.workflowId}${child}`);
-      const runs = await Promise.all(ids.map((id) => fetchRun(environment, id)));
-      expect(commandShapes(runs.map(({ history }) => history.events))).toEqual(commandShapes(await eventsOf(HAPPY)));
-    });
+    let runs: RecordedRun[] = [];
+    await withWorkers(
+      environment,
+      books,
+      async () => {
+        const handle = await startPipeline(environment, books);
+        await handle.result();
+        const ids = ['', '/smoke-relax', '/train-relax', '/evaluate'].map((child) => `${handle.workflowId}${child}`);
+        runs = await Promise.all(ids.map((id) => fetchRun(environment, id)));
+      },
+      bundle
+    );
+    return commandShapes(runs.map(({ history }) => history.events));
+  }
+
+  it('is held by the shapes on record: a fresh run gives the same commands', async () => {
+    expect(await freshShapes({ codePath: CODE })).toEqual(commandShapes(await eventsOf(HAPPY)));
+  });
+
+  it('shows in them: a timer of another length, an activity with other time-outs', async () => {
+    const timer = { name: 'timer', find: /FIRST_LOOK_SECONDS = 15/, put: 'FIRST_LOOK_SECONDS = 20' };
+    const longest = { name: 'time-out', find: /LONGEST_ACTIVITY = '7 days'/, put: "LONGEST_ACTIVITY = '8 days'" };
+    const changed = { code: mutate(mutate(code, timer), longest) };
+    expect(await replayAll(changed, HAPPY)).toEqual({});
+    const [fresh, recorded] = [await freshShapes(changed), commandShapes(await eventsOf(HAPPY))];
+    expect(fresh.timers).not.toEqual(recorded.timers);
+    expect(fresh.activities['openArm']).not.toEqual(recorded.activities['openArm']);
+    expect(fresh.activities['trainStep']).toEqual(recorded.activities['trainStep']);
   });
 });
 
