@@ -70,22 +70,22 @@ function cancelledDuring(key: string): Scenario {
 }
 
 const halted = { onHalt: 'wait' };
-const rejected = ['train-relax'];
+const trained = ['train-relax'];
 
 export const SCENARIOS: Record<string, Scenario> = {
   happy: { books: booksOf(), act: ended, children: ['smoke-relax', 'train-relax', 'evaluate'] },
   'generation-retried': {
     books: fails('generateRollouts:train-relax:1', 'GenerationFailed', 2),
     act: ended,
-    children: rejected,
+    children: trained,
   },
   'generation-exhausted': {
     books: fails('generateRollouts:train-relax:0', 'GenerationFailed', 5),
     act: ended,
-    children: rejected,
+    children: trained,
   },
-  'engine-lost': { books: fails('trainStep:train-relax:0', 'EngineUnavailable', 2), act: ended, children: rejected },
-  stalled: { books: fails('trainStep:train-relax:1', 'Stalled', 1), act: ended, children: rejected },
+  'engine-lost': { books: fails('trainStep:train-relax:0', 'EngineUnavailable', 2), act: ended, children: trained },
+  stalled: { books: fails('trainStep:train-relax:1', 'Stalled', 1), act: ended, children: trained },
   'storage-full': {
     books: fails('prepareData', 'StorageFailed', 8, halted),
     act: decides('halted', { action: 'retry', note: 'freed space' }),
@@ -94,21 +94,21 @@ export const SCENARIOS: Record<string, Scenario> = {
   'out-of-memory': {
     books: fails('trainStep:train-relax:0', 'OutOfMemory', 1, { oomFallback: { rolloutConcurrency: 8 } }),
     act: ended,
-    children: rejected,
+    children: trained,
   },
-  'out-of-memory-final': { books: fails('trainStep:train-relax:0', 'OutOfMemory', 1), act: ended, children: rejected },
+  'out-of-memory-final': { books: fails('trainStep:train-relax:0', 'OutOfMemory', 1), act: ended, children: trained },
   'recipe-invalid': { books: fails('resolveRecipe', 'RecipeInvalid', 1), act: ended, children: [] },
   'pin-mismatch': { books: fails('resolveRecipe', 'PinMismatch', 1), act: ended, children: [] },
   'data-invalid': { books: fails('prepareData', 'DataInvalid', 1), act: ended, children: [] },
   'conversion-halted-retry': {
     books: fails('convertRollouts:train-relax:1', 'ConversionFailed', 1, halted),
     act: decides('halted', { action: 'retry' }),
-    children: rejected,
+    children: trained,
   },
   'loss-halted-abort': {
     books: fails('trainStep:train-relax:1', 'NonFiniteLoss', 1, halted),
     act: decides('halted', { action: 'abort', note: 'learning rate' }),
-    children: rejected,
+    children: trained,
   },
   'checkpoint-halted-from-stage': {
     books: fails('convertCheckpoint:relax', 'CheckpointInvalid', 1, halted),
@@ -126,7 +126,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   'rows-lost': {
     books: () => new BookKeeping(testRecipe(ONE_ARM), { consumed: (step) => (step === 1 ? 19 : 20) }),
     act: ended,
-    children: rejected,
+    children: ['smoke-relax'],
   },
   'evaluation-incomplete': {
     books: fails('evaluateModel:base:dev', 'EvaluationIncomplete', 3),
@@ -150,7 +150,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     children: [],
   },
   'cancelled-data': cancelledDuring('prepareData'),
-  'cancelled-train': { ...cancelledDuring('trainStep:train-relax:0'), children: rejected },
+  'cancelled-train': { ...cancelledDuring('trainStep:train-relax:0'), children: trained },
   'cancelled-evaluate': { ...cancelledDuring('evaluateModel:relax:dev'), children: ['evaluate'] },
   'cancelled-halted': {
     books: fails('convertCheckpoint:relax', 'CheckpointInvalid', 1, halted),
@@ -166,7 +166,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       books.options.resumes = true;
     }),
     act: ended,
-    children: rejected,
+    children: trained,
   },
   reuse: {
     books: booksOf({}, (books) => {
