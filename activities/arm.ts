@@ -1,11 +1,12 @@
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { CloseArmArgs, CloseArmResult, OpenArmArgs, OpenArmResult } from '../shared/contracts/activities.js';
 import { brokenCheckpoints } from './checkpoint-repair.js';
-import { armPaths, type ArmPaths } from './paths.js';
+import { armPaths, TRAIN_DATA, type ArmPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
+import { trainingFiles } from './set-aside.js';
 import { armKeyParts, lookupArm, recordArm } from './stage-reuse.js';
 import { checkSeries, metricsCsv, rewardCsv, windowMeans, type StepRecord } from './step-record.js';
 
@@ -19,12 +20,21 @@ export async function openArm(args: OpenArmArgs, scope: ActivityScope): Promise<
   const reused = await lookupArm(run, args, parts);
   if (reused !== undefined) return { nextStep: args.totalSteps, rewards: [], ...reused };
   const paths = armPaths(args.arm, args.phase);
+  if (await usesOtherData(run, paths))
+    await run.setAside(trainingFiles(args.arm, args.phase), `${args.phase}-${args.arm}`);
   const records = await finishedSteps(run, paths, args.totalSteps);
   scope.report({ phase: 'open', step: records.length });
   return {
     nextStep: await firstOpenStep(run, args, records.length),
     rewards: records.map((record) => record.mean_reward),
   };
+}
+
+/** Steps of other training data (the data stage was made anew and came out different) are no beginning of this run. */
+async function usesOtherData(run: RunFiles, paths: ArmPaths): Promise<boolean> {
+  const inputs = await run.inputsOf(paths.rollouts(0));
+  const used = inputs?.find(({ path }) => path === TRAIN_DATA)?.sha256;
+  return used !== undefined && used !== (await run.expect(TRAIN_DATA)).sha256;
 }
 
 /**

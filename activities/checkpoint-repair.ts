@@ -40,6 +40,7 @@ export async function writeCheckpoint(
   const paths = armPaths(handle.arm, handle.phase);
   const relative = paths.checkpoint(step);
   const actor = await actorAt(run, handle, step + 1, scope, ports);
+  scope.report({ phase: 'checkpoint', step });
   await actor.client.saveCheckpoint(
     { dir: run.path(relative), extra: { data_cursor: (step + 1) * run.recipe.grpo.promptsPerStep } },
     { signal: scope.signal }

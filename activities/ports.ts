@@ -54,6 +54,11 @@ export interface RunFiles {
    * @throws PipelineError HostLost when a newer attempt has begun already
    */
   enter(work: string): Promise<void>;
+  forgetStage(key: string): Promise<void>;
+  /** What the artifact at a path was made from; undefined when it is not there or not whole. */
+  inputsOf(relative: string): Promise<{ path: string; sha256: string }[] | undefined>;
+  /** Moves files or folders, and what is known of them, to `.discarded/<name>-<n>/`. */
+  setAside(paths: readonly string[], name: string): Promise<void>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;
 }

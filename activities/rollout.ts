@@ -6,14 +6,12 @@ import { promptRows } from '../shared/grpo/prompt-schedule.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { datasetIndex } from './dataset-index.js';
 import { actorAt, engineName } from './embedded-actor.js';
-import { armPaths } from './paths.js';
+import { armPaths, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { resolveInput } from './resolve.js';
 import { generateBatch, type RolloutOutcome } from './rollout-batch.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
-
-const TRAIN_DATA = 'data/train.jsonl';
 
 /** Facts of a step's rollouts, kept beside the trajectories so that a repeated activity answers from disk. */
 interface RolloutFacts {
@@ -63,6 +61,7 @@ async function rollOut(
     promptRows(args.step, grpo.promptsPerStep, index.lines, grpo.rolloutSeed)
   );
   const actor = await actorAt(run, args, args.step, scope, ports);
+  scope.report({ phase: 'rollout', step: args.step, done: 0 });
   return await generateBatch(
     {
       step: args.step,

@@ -11,6 +11,7 @@ import type { RunHandle } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
 import { codeVersion } from './code-version.js';
+import { withFallback } from './fallback.js';
 import { enginePath } from './paths.js';
 import type { Origin, RunFiles, StageRecord } from './ports.js';
 
@@ -44,7 +45,8 @@ async function readRecipe(handle: RunHandle): Promise<Recipe> {
 
 /** Opens a run for an activity. `recipe` is given only by the activity that writes it. */
 export async function openRun(handle: RunHandle, recipe?: Recipe): Promise<RunFiles> {
-  const known = recipe ?? (await readRecipe(handle));
+  const written = recipe ?? (await readRecipe(handle));
+  const known = handle.fallback === true ? withFallback(written) : written;
   return new StoredRun(handle, known, await RunStore.open(handle.root, handle.pipelineId));
 }
 
@@ -100,6 +102,18 @@ class StoredRun implements RunFiles {
 
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void> {
     return this.store.recordStage(record);
+  }
+
+  forgetStage(key: string): Promise<void> {
+    return this.store.forgetStage(key);
+  }
+
+  async inputsOf(relative: string): Promise<{ path: string; sha256: string }[] | undefined> {
+    return (await this.store.describe(relative))?.inputs;
+  }
+
+  setAside(paths: readonly string[], name: string): Promise<void> {
+    return this.store.setAside(paths, name);
   }
 
   writeManifest(): Promise<ArtifactRef> {

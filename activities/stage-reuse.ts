@@ -8,6 +8,7 @@ import type {
 import { isForced, writeStageKey } from '../shared/artifacts/stage-keys.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
+import type { Recipe } from '../shared/contracts/recipe.js';
 import { hashLocalSources } from '../shared/data/local-source.js';
 import { CODE_VERSIONS, codeVersion } from './code-version.js';
 import { armPaths, dueCheckpoints } from './paths.js';
@@ -52,12 +53,18 @@ export async function armKeyParts(
   };
 }
 
+/** What evaluations call their tokenizer: the model it belongs to, as the recipe names it. */
+export function tokenizerName({ model }: Recipe): string {
+  return model.id ?? model.path ?? 'model';
+}
+
 export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Promise<KeyParts> {
   return {
     stage: 'evaluate',
     code: codeVersion('evaluate'),
-    // The name is written into the samples and the summary.
+    // Both names are written into the summary, and the judge compares them.
     name: args.model,
+    tokenizer: tokenizerName(run.recipe),
     model: args.weights?.sha256 ?? (await shaOf(run, 'model.json')),
     data: await shaOf(run, `data/${args.dataset}.jsonl`),
     memory: run.recipe.memory,

@@ -9,7 +9,8 @@ import { moveFile, moveFolder } from './move.js';
 import { ObjectStore } from './object-store.js';
 import { checkedArtifactPath, checkedRelative, MANIFEST_FILE, META_FOLDER, runDirectory } from './run-paths.js';
 import { readSidecar, refOf, writeSidecar, type Description, type Sidecar } from './sidecar.js';
-import { readStage, writeStage, type StageOutput, type StageRecord } from './stage-index.js';
+import { setFilesAside } from './set-aside.js';
+import { readStage, removeStage, writeStage, type StageOutput, type StageRecord } from './stage-index.js';
 
 /** What is published: text or bytes, or a finished temporary file or folder, which is moved. */
 export type Source = string | Uint8Array | { file: string } | { folder: string };
@@ -169,6 +170,16 @@ export class RunStore {
     }
     for (const output of missing) await this.materialize(output, stage.pipelineId);
     return { ...stage, outputs: stage.outputs.map(refOf) };
+  }
+
+  /** Forgets a finished stage: the next run that needs it makes it. Does nothing when it is not known. */
+  async forgetStage(key: string): Promise<void> {
+    await removeStage(this.root, key);
+  }
+
+  /** Moves files, and what is known of them, out of the run's way, see {@link setFilesAside}. */
+  async setAside(paths: readonly string[], name: string): Promise<void> {
+    await setFilesAside(this.directory, paths, name);
   }
 
   private async storeHolds(output: StageOutput): Promise<boolean> {

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { storageError, temporaryName } from '../artifacts/atomic-file.js';
 import { isRecord } from '../inference/reply-checks.js';
 import type { ScoredSample } from '../scoring/aggregate.js';
+import type { Conditions } from './conditions.js';
 import type { StoredSample } from './types.js';
 
 const NEWLINE = 0x0a;
@@ -51,11 +52,16 @@ export class WorkingFile {
     private size: number
   ) {}
 
-  /** Opens the file of an interrupted evaluation, or begins a new one. A torn last line is cut off. */
-  static async open(path: string, settings: string): Promise<WorkingFile> {
+  /**
+   * Opens the file of an interrupted evaluation, or begins a new one. A torn last line is cut off.
+   *
+   * @param settings hash of the settings
+   * @param conditions the same for people, kept in the first line
+   */
+  static async open(path: string, settings: string, conditions: Conditions): Promise<WorkingFile> {
     try {
       await mkdir(dirname(path), { recursive: true });
-      const header = Buffer.from(`${JSON.stringify({ evaluation: settings })}\n`);
+      const header = Buffer.from(`${JSON.stringify({ evaluation: settings, conditions })}\n`);
       const found = await scan(path, header);
       if (found === undefined) await rm(path, { force: true });
       else await takeOver(path, found.end);
