@@ -1,9 +1,10 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos record-histories conformance parity bench base schema clean prepare
+.PHONY: build demo test lint chaos long record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
+STEPS ?= 2000
 TORCH_POLICY ?= ../shared/bench/torch_policy
 
 prepare:
@@ -24,8 +25,11 @@ lint: prepare ## Types, code rules, format, import direction; two at a time.
 lint-types lint-code lint-format lint-imports:
 	@npm run --silent $(subst lint-,lint:,$@)
 
-chaos: build ## Kill processes at random during a laptop run; compare its bytes with a calm run.
+chaos: build ## Hurt a laptop run at seeded places: processes, network, disk, checkpoints, clocks; compare its bytes.
 	@npm run --silent chaos -- --seed $(SEED)
+
+long: build ## Train for thousands of tiny steps and run many pipelines at once: history, memory, bytes.
+	@npm run --silent long -- --steps $(STEPS)
 
 record-histories: build ## Record the workflow histories that the replay tests hold the code against.
 	@npm run --silent record-histories

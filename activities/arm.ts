@@ -1,10 +1,12 @@
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { CloseArmArgs, CloseArmResult, OpenArmArgs, OpenArmResult } from '../shared/contracts/activities.js';
-import { armPaths, type ArmPaths } from './paths.js';
+import { brokenCheckpoints } from './checkpoint-repair.js';
+import { armPaths, TRAIN_DATA, type ArmPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
+import { trainingFiles } from './set-aside.js';
 import { armKeyParts, lookupArm, recordArm } from './stage-reuse.js';
 import { checkSeries, metricsCsv, rewardCsv, windowMeans, type StepRecord } from './step-record.js';
 
@@ -18,28 +20,35 @@ export async function openArm(args: OpenArmArgs, scope: ActivityScope): Promise<
   const reused = await lookupArm(run, args, parts);
   if (reused !== undefined) return { nextStep: args.totalSteps, rewards: [], ...reused };
   const paths = armPaths(args.arm, args.phase);
+  if (await usesOtherData(run, paths))
+    await run.setAside(trainingFiles(args.arm, args.phase), `${args.phase}-${args.arm}`);
   const records = await finishedSteps(run, paths, args.totalSteps);
   scope.report({ phase: 'open', step: records.length });
   return {
-    nextStep: await firstOpenStep(run, paths, records, args.totalSteps),
+    nextStep: await firstOpenStep(run, args, records.length),
     rewards: records.map((record) => record.mean_reward),
   };
 }
 
+/** Steps of other training data (the data stage was made anew and came out different) are no beginning of this run. */
+async function usesOtherData(run: RunFiles, paths: ArmPaths): Promise<boolean> {
+  const inputs = await run.inputsOf(paths.rollouts(0));
+  const used = inputs?.find(({ path }) => path === TRAIN_DATA)?.sha256;
+  return used !== undefined && used !== (await run.expect(TRAIN_DATA)).sha256;
+}
+
 /**
- * A step counts as finished when its result is there; where a checkpoint was due at that step it must be there too, else the
- * step is opened again (its activities answer from disk) so that the checkpoint gets written.
+ * A step counts as finished when its result is there. Where a checkpoint that was due by then is missing or damaged, the last
+ * step is opened again (its activities answer from disk), so that the checkpoints get written.
  */
-async function firstOpenStep(
-  run: RunFiles,
-  paths: ArmPaths,
-  records: readonly StepRecord[],
-  totalSteps: number
-): Promise<number> {
-  const last = records.length - 1;
+async function firstOpenStep(run: RunFiles, args: OpenArmArgs, finished: number): Promise<number> {
+  const last = finished - 1;
   if (last < 0) return 0;
-  const due = (last + 1) % run.recipe.grpo.checkpointEvery === 0 || last + 1 === totalSteps;
-  return due && (await run.find(paths.checkpoint(last))) === undefined ? last : records.length;
+  const due = (last + 1) % run.recipe.grpo.checkpointEvery === 0 || finished === args.totalSteps;
+  if (!due) return finished;
+  const broken = await brokenCheckpoints(run, { ...args, step: last });
+  const whole = (await run.find(armPaths(args.arm, args.phase).checkpoint(last))) !== undefined;
+  return whole && broken.length === 0 ? finished : last;
 }
 
 /** Records of steps 0, 1, … without a gap. */
@@ -73,11 +82,18 @@ export async function closeArm(args: CloseArmArgs, scope: ActivityScope): Promis
     await run.publish(paths.metricsCsv, metricsCsv(records), 'reward-series', origin),
   ];
   if (args.phase === 'smoke') artifacts.push(await run.publish(paths.gate, gateJson(records), 'smoke-gate', origin));
-  const checkpoint = await run.find(paths.checkpoint(args.totalSteps - 1));
-  if (checkpoint === undefined) {
+  const lastStep = args.totalSteps - 1;
+  const checkpoint = await run.find(paths.checkpoint(lastStep));
+  const broken = await brokenCheckpoints(run, { ...args, step: lastStep });
+  if (checkpoint === undefined || broken.length > 0) {
+    const step = broken[0] ?? lastStep;
     throw new PipelineError(
       'CheckpointInvalid',
-      `the checkpoint of the last step is missing: ${run.path(paths.checkpoint(args.totalSteps - 1))}`
+      `the checkpoint of step ${step} is missing or was changed after it was saved: ${run.path(paths.checkpoint(step))}`,
+      {
+        where: run.path(paths.checkpoint(step)),
+        cure: 'Decide retry, or start the run again: it is made anew from the saved rows.',
+      }
     );
   }
   const rewards = records.map((record) => record.mean_reward);

@@ -2,6 +2,7 @@ import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { storageError, syncDirectory, temporaryName } from '../shared/artifacts/atomic-file.js';
+import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { ConvertCheckpointArgs, ConvertCheckpointResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { finalInstruction, NO_MEMORY } from '../shared/memory/prompts.js';
@@ -44,7 +45,7 @@ export async function convertCheckpoint(
   const run = await openRun(args.run);
   const folder = hfPath(args.arm);
   const factsPath = `arms/${args.arm}/hf.json`;
-  const existing = await run.find(folder);
+  const existing = await madeFrom(run, folder, args.checkpoint);
   if (existing !== undefined && (await run.find(factsPath)) !== undefined) {
     const facts = await run.readJson<ConversionFacts>(factsPath);
     return { model: existing, tensors: facts.tensors, largestDifference: facts.largest_difference, reused: true };
@@ -57,6 +58,7 @@ export async function convertCheckpoint(
     );
   }
   await copyModel(run.path(args.checkpoint.path), run.path(folder));
+  scope.report({ phase: 'checkpoint' });
   const base = resolveInput(run.recipe.model.path ?? '', ports.projectRoot);
   const compared = await compareModels(base, run.path(folder));
   const generated = await generateOnce(run, args.arm, run.path(folder), scope, ports);
@@ -74,6 +76,12 @@ export async function convertCheckpoint(
   const model = await run.adopt(folder, 'hf-model', origin);
   await run.publish(factsPath, `${JSON.stringify(facts)}\n`, 'hf-model', { ...origin, inputs: [model] });
   return { model, tensors: compared.tensors, largestDifference: compared.largestDifference, reused: false };
+}
+
+/** The converted model, if it was made from this very checkpoint and not from an earlier try of the training. */
+async function madeFrom(run: RunFiles, folder: string, checkpoint: ArtifactRef): Promise<ArtifactRef | undefined> {
+  const inputs = await run.inputsOf(folder);
+  return inputs?.some(({ sha256 }) => sha256 === checkpoint.sha256) === true ? await run.find(folder) : undefined;
 }
 
 async function copyModel(from: string, to: string): Promise<void> {
@@ -108,7 +116,7 @@ async function generateOnce(
   ports: ActivityPorts
 ): Promise<number[]> {
   const name = `${arm}-check`;
-  const served = await serve(run, name, folder, scope, ports);
+  const served = await serve(run, { name, modelDir: folder, concurrency: 1 }, scope, ports);
   try {
     const reply = await served.inference.generate(
       {

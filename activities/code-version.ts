@@ -9,7 +9,7 @@ export const CODE_VERSIONS = {
   train: '1',
   checkpoint: '1',
   evaluate: '1',
-  judge: '1',
+  judge: '2',
   report: '1',
 } as const;
 

@@ -29,8 +29,11 @@ export async function prepareDataActivity(
 ): Promise<PreparedData> {
   const run = await openRun(args.run);
   const parts = await dataKeyParts(run, ports.projectRoot);
-  const reused = await lookupFiles(run, parts, [FACTS_FILE, MANIFEST_FILE]);
+  const reused = await lookupFiles(run, 'data', parts, [FACTS_FILE, MANIFEST_FILE]);
   if (!reused) {
+    // The conversion hears the signal; there is no engine to stop.
+    scope.watch({ run, name: 'data', stop: async () => undefined });
+    scope.report({ phase: 'data' });
     const prepared = await prepareData(run.recipe, run.path('data'), {
       projectRoot: ports.projectRoot,
       signal: scope.signal,

@@ -3,6 +3,8 @@ import type { Recipe } from '../shared/contracts/recipe.js';
 import { EmbeddedActorClient, type TrainHyper } from '../engines/embedded/client/actor-client.js';
 import { restoreTo } from '../engines/embedded/supervisor/restore.js';
 import { ensureEngine, stopEngine } from '../engines/embedded/supervisor/supervisor.js';
+import { META_FOLDER } from '../shared/artifacts/run-paths.js';
+import { removeUnfinished } from '../shared/artifacts/unfinished.js';
 import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
@@ -19,8 +21,13 @@ export interface ActorConnection {
 
 const connections = new Map<string, ActorConnection>();
 
+/** Name of the folder of an arm's actor. */
+export function engineName(handle: ArmHandle): string {
+  return `${handle.arm}-${handle.phase}`;
+}
+
 function engineFolder(run: RunFiles, handle: ArmHandle): string {
-  return run.path(enginePath(`${handle.arm}-${handle.phase}`));
+  return run.path(enginePath(engineName(handle)));
 }
 
 /** Training settings of a recipe, as the actor takes them. */
@@ -46,9 +53,9 @@ function contextLength(recipe: Recipe): number {
 
 /**
  * The arm's actor at a weights version: found through its lease, or started and restored from the last complete checkpoint and
- * the saved rows of later steps.
+ * the saved rows of later steps. An attempt that was given up cannot change it any more.
  *
- * @throws PipelineError EngineUnavailable, CheckpointInvalid
+ * @throws PipelineError EngineUnavailable, CheckpointInvalid, HostLost when a newer attempt has begun
  */
 export async function actorAt(
   run: RunFiles,
@@ -65,7 +72,12 @@ export async function actorAt(
     referenceDir: modelDir,
     mode: 'actor',
     contextLength: contextLength(run.recipe),
+    // As many sequences at once as requests in flight: more memory would serve nobody.
+    maxBatch: run.recipe.grpo.rolloutConcurrency,
   } as const;
+  await run.enter(engineName(handle));
+  scope.watch({ run, name: `${handle.phase}-${handle.arm}`, engineFolder: folder, stop: () => stopActor(run, handle) });
+  scope.report({ phase: 'restore', step: version });
   const engine = await ensureEngine(spec, scope.signal);
   const connection = await connect(folder, engine.endpoint, run.recipe.grpo.rolloutConcurrency);
   const paths = armPaths(handle.arm, handle.phase);
@@ -111,8 +123,12 @@ async function disconnect(folder: string): Promise<void> {
   await Promise.all([known?.client.close(), known?.inference.close()]);
 }
 
+/** Stops an arm's engine and takes away what interrupted activities left unfinished. */
 export async function stopActor(run: RunFiles, handle: ArmHandle): Promise<void> {
   const folder = engineFolder(run, handle);
   await disconnect(folder);
   await stopEngine(folder);
+  // Nobody writes for this arm now.
+  const place = `arms/${handle.arm}`;
+  for (const unfinished of [place, `${META_FOLDER}/${place}`]) await removeUnfinished(run.path(unfinished));
 }

@@ -9,7 +9,7 @@ import { resolveInput } from './resolve.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
 import { serve, stopServing } from './serving.js';
-import { evaluationKeyParts, lookupFiles, recordFiles } from './stage-reuse.js';
+import { evaluationKeyParts, lookupFiles, recordFiles, tokenizerName } from './stage-reuse.js';
 
 export function evaluateActivities(ports: ActivityPorts): EvaluateActivities {
   return {
@@ -37,14 +37,18 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
   const run = await openRun(args.run);
   const paths = evaluationPaths(args.model, args.dataset);
   const parts = await evaluationKeyParts(run, args);
-  const reused = await lookupFiles(run, parts, [paths.samples, paths.summary]);
+  const reused = await lookupFiles(run, `evaluate:${args.model}/${args.dataset}`, parts, [
+    paths.samples,
+    paths.summary,
+  ]);
   if (reused) return { ...(await toResult(run, args, true)), seconds: 0 };
   const modelFolder =
     args.weights === undefined
       ? resolveInput(run.recipe.model.path ?? '', ports.projectRoot)
       : run.path(hfPath(args.model));
-  const served = await serve(run, args.model, modelFolder, scope, ports);
   const { evaluation, memory } = run.recipe;
+  const server = { name: args.model, modelDir: modelFolder, concurrency: evaluation.concurrency };
+  const served = await serve(run, server, scope, ports);
   const outcome = await evaluateDataset({
     dataPath: run.path(`data/${args.dataset}.jsonl`),
     dataName: `data/${args.dataset}.jsonl`,
@@ -53,7 +57,7 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     client: served.inference,
     tokenizer: await loadTokenizer(modelFolder),
     modelName: args.model,
-    tokenizerName: run.recipe.model.id ?? run.recipe.model.path ?? 'model',
+    tokenizerName: tokenizerName(run.recipe),
     limits: memory,
     enableThinking: memory.enableThinking,
     temperature: evaluation.temperature,

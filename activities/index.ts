@@ -3,6 +3,7 @@ import type {
   DataActivities,
   EvaluateActivities,
   RolloutActivities,
+  SetAsideArgs,
   TrainActivities,
   WorkflowQueueActivities,
 } from '../shared/contracts/activities.js';
@@ -16,6 +17,7 @@ import { judgeRun, publishReport } from './report.js';
 import { resolveRecipe } from './resolve.js';
 import { rolloutActivities } from './rollout.js';
 import { activity } from './scope.js';
+import { setStageAside } from './set-aside.js';
 import { serverActivities } from './server.js';
 import { trainActivities } from './training.js';
 
@@ -36,6 +38,7 @@ export function createActivities(ports: ActivityPorts): ActivitiesByRole {
         resolveRecipe({ ...args, attempt: scope.attempt }, ports)
       ),
       prepareData: activity((args, scope) => prepareDataActivity(args, scope, ports)),
+      setStageAside: activity((args: SetAsideArgs) => setStageAside(args, ports)),
       openArm: activity(openArm),
       convertRollouts: activity(convertRollouts),
       closeArm: activity(closeArm),

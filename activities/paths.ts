@@ -1,5 +1,8 @@
 import type { Phase } from '../shared/contracts/activities.js';
 
+/** Converted training data. */
+export const TRAIN_DATA = 'data/train.jsonl';
+
 /** Steps are written with six digits, so that files sort by step. */
 function stepName(step: number): string {
   return `step-${String(step).padStart(6, '0')}`;
@@ -36,6 +39,13 @@ export function armPaths(arm: string, phase: Phase): ArmPaths {
     metricsCsv: `${folder}/metrics.csv`,
     gate: `${folder}/gate.json`,
   };
+}
+
+/** Steps before `step` whose checkpoint is due when one is saved after every `every` steps. */
+export function dueCheckpoints(every: number, step: number): number[] {
+  const due: number[] = [];
+  for (let at = every - 1; at < step; at += every) due.push(at);
+  return due;
 }
 
 /** Folder of the converted Hugging Face model of an arm. */

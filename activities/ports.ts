@@ -43,9 +43,22 @@ export interface RunFiles {
   /** Registers a file or folder that was already written atomically at its place. */
   adopt(relative: string, kind: ArtifactKind, origin: Origin): Promise<ArtifactRef>;
   readJson<T>(relative: string): Promise<T>;
-  /** Files of an equal stage of any run, verified and linked into this run. */
-  lookupStage(key: string): Promise<StageRecord | undefined>;
+  /** Files of an equal stage of any run (or of one only), verified and linked into this run. */
+  lookupStage(key: string, options?: { onlyOf?: string | undefined }): Promise<StageRecord | undefined>;
   recordStage(record: Omit<StageRecord, 'pipelineId'>): Promise<void>;
+  /**
+   * Says that this activity works on something that one attempt at a time may change, e.g. an engine. From then on nothing is
+   * published once a newer attempt has begun.
+   *
+   * @param work name of the engine's folder
+   * @throws PipelineError HostLost when a newer attempt has begun already
+   */
+  enter(work: string): Promise<void>;
+  forgetStage(key: string): Promise<void>;
+  /** What the artifact at a path was made from; undefined when it is not there or not whole. */
+  inputsOf(relative: string): Promise<{ path: string; sha256: string }[] | undefined>;
+  /** Moves files or folders, and what is known of them, to `.discarded/<name>-<n>/`. */
+  setAside(paths: readonly string[], name: string): Promise<void>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;
 }

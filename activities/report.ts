@@ -1,5 +1,6 @@
 import type { JudgeArgs, JudgeResult, ReportArgs, ReportResult } from '../shared/contracts/activities.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
+import { removeUnfinished } from '../shared/artifacts/atomic-file.js';
 import { judgeDirectory } from '../shared/artifacts/judge-directory.js';
 import { renderReport } from '../shared/report/report.js';
 import { evaluationPaths } from './paths.js';
@@ -26,6 +27,8 @@ export async function judgeRun(args: JudgeArgs, scope: ActivityScope): Promise<J
 /** Writes the time-line, the report and, last of all, the manifest over every file. */
 export async function publishReport(args: ReportArgs, scope: ActivityScope): Promise<ReportResult> {
   const run = await openRun(args.run);
+  // Every other activity of the run has ended: what is unfinished was left by a process that was killed.
+  await removeUnfinished(run.path('.'));
   const origin = { stage: 'report', activity: 'publishReport', attempt: scope.attempt } as const;
   const text = `${JSON.stringify(args.progress, null, 2)}\n`;
   const timeline = await run.publish('timeline.json', text, 'timeline', { ...origin, inputs: [] });

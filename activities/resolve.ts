@@ -1,7 +1,7 @@
-import { access, constants, mkdir, readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
-import { hashFile, storageError } from '../shared/artifacts/atomic-file.js';
+import { hashFile } from '../shared/artifacts/atomic-file.js';
 import { canonicalJson, hashJson } from '../shared/contracts/canonical-json.js';
 import type { ResolveResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -11,6 +11,7 @@ import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { codeVersion } from './code-version.js';
 import type { ActivityPorts } from './ports.js';
 import { openRun, RECIPE_FILE } from './run-files.js';
+import { ensureRunsFolder } from './runs-folder.js';
 
 /** Files that make a model; the weights may be sharded, then the index stands for them. */
 const MODEL_FILES = [
@@ -43,7 +44,7 @@ export function resolveInput(path: string, projectRoot: string): string {
  * Checks a recipe as far as can be done before any work: fields, engine, model files, tokenizer against model, writable
  * folder; makes the run's directory with `recipe.json` and `model.json`.
  *
- * @throws PipelineError RecipeInvalid or PinMismatch with every problem, StorageFailed
+ * @throws PipelineError RecipeInvalid or PinMismatch with every problem, StorageFailed when the run’s folder cannot be written
  */
 export async function resolveRecipe(
   args: { pipelineId: string; recipe: unknown; attempt: number },
@@ -64,7 +65,7 @@ export async function resolveRecipe(
   const files = await modelFiles(modelFolder);
   await checkTokenizer(modelFolder);
   const root = resolve(recipe.artifacts);
-  await ensureWritable(root);
+  await ensureRunsFolder(root);
   const text = `${canonicalJson(recipe)}\n`;
   const run = await openRun({ pipelineId: args.pipelineId, root, recipeSha256: '' }, recipe);
   await refuseOtherRecipe(run.path(RECIPE_FILE), text, args.pipelineId);
@@ -115,16 +116,6 @@ async function checkTokenizer(folder: string): Promise<void> {
       where: folder,
       cure: 'Take tokenizer.json and config.json from the same model revision.',
     });
-  }
-}
-
-async function ensureWritable(root: string): Promise<void> {
-  try {
-    await mkdir(root, { recursive: true });
-    await access(root, constants.W_OK);
-    if (!(await stat(root)).isDirectory()) throw new Error('it is not a folder');
-  } catch (error) {
-    throw storageError(root, error);
   }
 }
 

@@ -5,15 +5,13 @@ import { writeTrajectories } from '../shared/artifacts/trajectories-parquet.js';
 import { promptRows } from '../shared/grpo/prompt-schedule.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { datasetIndex } from './dataset-index.js';
-import { actorAt } from './embedded-actor.js';
-import { armPaths } from './paths.js';
+import { actorAt, engineName } from './embedded-actor.js';
+import { armPaths, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { resolveInput } from './resolve.js';
 import { generateBatch, type RolloutOutcome } from './rollout-batch.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
-
-const TRAIN_DATA = 'data/train.jsonl';
 
 /** Facts of a step's rollouts, kept beside the trajectories so that a repeated activity answers from disk. */
 interface RolloutFacts {
@@ -40,6 +38,7 @@ async function generateRollouts(args: StepHandle, scope: ActivityScope, ports: A
   const origin: Origin = { stage: 'rollout', activity: 'generateRollouts', attempt: scope.attempt, inputs: [] };
   const data = await run.find(TRAIN_DATA);
   if (data !== undefined) origin.inputs.push(data);
+  await run.enter(engineName(args));
   await writeTrajectories(run.path(paths.rollouts(args.step)), outcome.trajectories);
   const ref = await run.adopt(paths.rollouts(args.step), 'trajectories', origin);
   const facts = factsOf(args.step, outcome);
@@ -62,6 +61,7 @@ async function rollOut(
     promptRows(args.step, grpo.promptsPerStep, index.lines, grpo.rolloutSeed)
   );
   const actor = await actorAt(run, args, args.step, scope, ports);
+  scope.report({ phase: 'rollout', step: args.step, done: 0 });
   return await generateBatch(
     {
       step: args.step,

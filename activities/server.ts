@@ -5,6 +5,7 @@ import {
   type ServerFacts,
   type WorkflowQueueActivities,
 } from '../shared/contracts/activities.js';
+import { notify } from './notify.js';
 import { activity } from './scope.js';
 
 /** `TASK_QUEUE_TYPE_ACTIVITY` of Temporal's API. */
@@ -27,6 +28,7 @@ async function countPollers(queue: string): Promise<number> {
 /** Activities of the workflow worker: what the server knows, for people. */
 export function serverActivities(): WorkflowQueueActivities {
   return {
+    notify: activity(notify),
     inspectQueues: activity(async ({ queues }: { queues: string[] }): Promise<QueueFacts[]> => {
       return Promise.all(queues.map(async (queue) => ({ queue, pollers: await countPollers(queue) })));
     }),

@@ -1,9 +1,19 @@
 import { ensureEngine, stopEngine } from '../engines/embedded/supervisor/supervisor.js';
+import { removeUnfinished } from '../shared/artifacts/unfinished.js';
 import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient } from '../shared/inference/types.js';
 import { enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import type { ActivityScope } from './scope.js';
+
+/** What is to be served. */
+export interface ServedModelSpec {
+  /** Of the engine's folder, one a model. */
+  name: string;
+  modelDir: string;
+  /** Requests in flight at once. */
+  concurrency: number;
+}
 
 /** A served model. */
 export interface ServedEndpoint {
@@ -20,20 +30,22 @@ function folderOf(run: RunFiles, name: string): string {
 /**
  * Serves a model folder with the recipe's server settings, the same for every model of a run.
  *
- * @param name of the engine's folder, one a model
- * @throws PipelineError EngineUnavailable
+ * @throws PipelineError EngineUnavailable, OutOfMemory
  */
 export async function serve(
   run: RunFiles,
-  name: string,
-  modelDir: string,
+  spec: ServedModelSpec,
   scope: ActivityScope,
   ports: ActivityPorts
 ): Promise<ServedEndpoint> {
+  const { name, modelDir, concurrency } = spec;
   const folder = folderOf(run, name);
-  const { serverContext, concurrency } = run.recipe.evaluation;
+  await run.enter(`serve-${name}`);
+  scope.watch({ run, name: `serve-${name}`, engineFolder: folder, stop: () => stopServing(run, name) });
+  scope.report({ phase: 'evaluate', model: name });
+  const contextLength = run.recipe.evaluation.serverContext;
   const engine = await ensureEngine(
-    { engineDir: folder, modelDir, mode: 'serve', contextLength: serverContext },
+    { engineDir: folder, modelDir, mode: 'serve', contextLength, maxBatch: concurrency },
     scope.signal
   );
   const known = served.get(folder);
@@ -52,10 +64,12 @@ export async function serve(
   return connection;
 }
 
+/** Stops the engine of a model and takes away what an interrupted evaluation left unfinished. */
 export async function stopServing(run: RunFiles, name: string): Promise<void> {
   const folder = folderOf(run, name);
   const known = served.get(folder);
   served.delete(folder);
   await known?.inference.close();
   await stopEngine(folder);
+  await removeUnfinished(run.path(`eval/${name}`));
 }

@@ -5,12 +5,14 @@ import type {
   OpenArmArgs,
   OpenArmResult,
 } from '../shared/contracts/activities.js';
+import { isForced, writeStageKey } from '../shared/artifacts/stage-keys.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
+import type { Recipe } from '../shared/contracts/recipe.js';
 import { hashLocalSources } from '../shared/data/local-source.js';
 import { CODE_VERSIONS, codeVersion } from './code-version.js';
-import { armPaths } from './paths.js';
-import type { RunFiles } from './ports.js';
+import { armPaths, dueCheckpoints } from './paths.js';
+import type { RunFiles, StageRecord } from './ports.js';
 
 /** Everything a stage's result depends on, by name, so that a person can see which part differs. */
 export type KeyParts = Record<string, unknown>;
@@ -51,12 +53,18 @@ export async function armKeyParts(
   };
 }
 
+/** What evaluations call their tokenizer: the model it belongs to, as the recipe names it. */
+export function tokenizerName({ model }: Recipe): string {
+  return model.id ?? model.path ?? 'model';
+}
+
 export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Promise<KeyParts> {
   return {
     stage: 'evaluate',
     code: codeVersion('evaluate'),
-    // The name is written into the samples and the summary.
+    // Both names are written into the summary, and the judge compares them.
     name: args.model,
+    tokenizer: tokenizerName(run.recipe),
     model: args.weights?.sha256 ?? (await shaOf(run, 'model.json')),
     data: await shaOf(run, `data/${args.dataset}.jsonl`),
     memory: run.recipe.memory,
@@ -65,12 +73,33 @@ export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Pro
 }
 
 /**
+ * The equal stage of any run, its files verified by hash and linked into this run. The key and where the result comes from are
+ * written down for `memagent explain`. A stage that this run was started to make anew is taken over from no other run.
+ */
+async function takeOver(run: RunFiles, stage: string, parts: KeyParts): Promise<StageRecord | undefined> {
+  const key = hashJson(parts);
+  const directory = run.path('.');
+  const own = run.handle.pipelineId;
+  const forced = await isForced(directory, stage);
+  const found = await run.lookupStage(key, { onlyOf: forced ? own : undefined });
+  const from = found === undefined || found.pipelineId === own ? {} : { reusedFrom: found.pipelineId };
+  await writeStageKey(directory, { stage, key, parts, ...from });
+  return found;
+}
+
+/**
  * Brings an equal stage's files into this run, each one verified by its hash first.
  *
+ * @param stage name of the stage for people, e.g. `evaluate:base/dev`
  * @returns false when there is no equal stage, or `needed` is not complete
  */
-export async function lookupFiles(run: RunFiles, parts: KeyParts, needed: readonly string[]): Promise<boolean> {
-  const found = await run.lookupStage(hashJson(parts));
+export async function lookupFiles(
+  run: RunFiles,
+  stage: string,
+  parts: KeyParts,
+  needed: readonly string[]
+): Promise<boolean> {
+  const found = await takeOver(run, stage, parts);
   if (found === undefined) return false;
   const paths = new Set(found.outputs.map((ref) => ref.path));
   return needed.every((path) => paths.has(path));
@@ -94,7 +123,8 @@ export async function lookupArm(
   args: ArmHandle,
   parts: KeyParts
 ): Promise<Pick<OpenArmResult, 'finished' | 'reusedFrom'> | undefined> {
-  const found = await run.lookupStage(hashJson({ ...parts, place: armPaths(args.arm, args.phase).folder }));
+  const place = armPaths(args.arm, args.phase).folder;
+  const found = await takeOver(run, `${args.phase}:${args.arm}`, { ...parts, place });
   if (found?.facts === undefined) return undefined;
   return { finished: found.facts as CloseArmResult, reusedFrom: found.pipelineId };
 }
@@ -117,7 +147,6 @@ export async function recordArm(
       paths.train(step)
     );
   }
-  for (let step = run.recipe.grpo.checkpointEvery - 1; step < args.totalSteps; step += run.recipe.grpo.checkpointEvery)
-    files.push(paths.checkpoint(step));
+  files.push(...dueCheckpoints(run.recipe.grpo.checkpointEvery, args.totalSteps).map(paths.checkpoint));
   await recordFiles(run, `${args.phase}:${args.arm}`, { ...parts, place: paths.folder }, files, result);
 }

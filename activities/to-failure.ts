@@ -23,15 +23,19 @@ function cutDetails(details: FailureDetails): FailureDetails {
     cut.problems = details.problems.slice(0, 30).map((problem) => cutBytes(problem, 200));
   if (details.where !== undefined) cut.where = cutBytes(details.where, 500);
   if (details.cure !== undefined) cut.cure = cutBytes(details.cure, 500);
+  if (details.phase !== undefined) cut.phase = cutBytes(details.phase, 40);
+  if (details.host !== undefined) cut.host = cutBytes(details.host, 80);
   return cut;
 }
 
-function fromPipelineError(error: PipelineError): ApplicationFailure {
+type Whereabouts = Pick<FailureDetails, 'phase' | 'host'>;
+
+function fromPipelineError(error: PipelineError, where: Whereabouts): ApplicationFailure {
   return ApplicationFailure.create({
     type: error.type,
     message: cutBytes(error.message, MAX_FAILURE_MESSAGE_BYTES / 2),
     nonRetryable: !FAILURES[error.type].retried,
-    details: [cutDetails(error.details)],
+    details: [cutDetails({ ...where, ...error.details })],
   });
 }
 
@@ -41,13 +45,20 @@ const STORAGE_CODES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', '
 /**
  * The only exit of activities: every error becomes an ApplicationFailure of the failure table. Never wrap its result again:
  * the server looks only at the outermost failure.
+ *
+ * @param where what the activity was doing, and on which host
  */
-export function toFailure(error: unknown): ApplicationFailure | CancelledFailure {
+export function toFailure(error: unknown, where: Whereabouts = {}): ApplicationFailure | CancelledFailure {
   if (error instanceof CancelledFailure || error instanceof ApplicationFailure) return error;
-  if (error instanceof PipelineError) return fromPipelineError(error);
+  if (error instanceof PipelineError) return fromPipelineError(error, where);
   const code = (error as NodeJS.ErrnoException)?.code;
   const text = error instanceof Error ? error.message : String(error);
-  if (code !== undefined && STORAGE_CODES.has(code)) return fromPipelineError(new PipelineError('StorageFailed', text));
+  if (code !== undefined && STORAGE_CODES.has(code))
+    return fromPipelineError(new PipelineError('StorageFailed', text), where);
   const name = error instanceof Error ? error.name : 'Error';
-  return ApplicationFailure.create({ type: name, message: cutBytes(text, MAX_FAILURE_MESSAGE_BYTES / 2) });
+  return ApplicationFailure.create({
+    type: name,
+    message: cutBytes(text, MAX_FAILURE_MESSAGE_BYTES / 2),
+    details: [cutDetails(where)],
+  });
 }

@@ -7,6 +7,7 @@ import type {
   TrainResult,
 } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { repairCheckpoints, writeCheckpoint } from './checkpoint-repair.js';
 import { actorAt, stopActor, trainingHyper } from './embedded-actor.js';
 import { armPaths } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
@@ -100,20 +101,8 @@ function toResult(record: StepRecord): Omit<TrainResult, 'result' | 'seconds'> {
 
 async function saveCheckpoint(args: StepHandle, scope: ActivityScope, ports: ActivityPorts): Promise<CheckpointResult> {
   const run = await openRun(args.run);
-  const relative = armPaths(args.arm, args.phase).checkpoint(args.step);
-  const existing = await run.find(relative);
-  if (existing !== undefined) return { checkpoint: existing, weightsVersion: args.step + 1 };
-  const actor = await actorAt(run, args, args.step + 1, scope, ports);
-  await actor.client.saveCheckpoint(
-    { dir: run.path(relative), extra: { data_cursor: (args.step + 1) * run.recipe.grpo.promptsPerStep } },
-    { signal: scope.signal }
-  );
-  const inputs = await run.find(armPaths(args.arm, args.phase).train(args.step));
-  const checkpoint = await run.adopt(relative, 'checkpoint', {
-    stage: 'checkpoint',
-    activity: 'saveCheckpoint',
-    attempt: scope.attempt,
-    inputs: inputs === undefined ? [] : [inputs],
-  });
+  await repairCheckpoints(run, args, scope, ports);
+  const existing = await run.find(armPaths(args.arm, args.phase).checkpoint(args.step));
+  const checkpoint = existing ?? (await writeCheckpoint(run, args, scope, ports));
   return { checkpoint, weightsVersion: args.step + 1 };
 }

@@ -5,6 +5,8 @@ import type { Terminal } from './terminal.js';
 export interface CommandContext {
   program: Command;
   terminal: Terminal;
+  /** The command line as it was given, without the program's name. */
+  args: readonly string[];
   /** Exit code of the command that ran. */
   exit: { code: number };
 }

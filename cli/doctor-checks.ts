@@ -6,7 +6,6 @@ import { BinaryNotFoundError, findBinary } from '../shared/temporal-binary/find-
 import { memagentHome } from '../shared/temporal-binary/home.js';
 import { versionAtLeast } from '../shared/temporal-binary/binary-kinds.js';
 import { runProgram } from '../shared/temporal-binary/run-program.js';
-import { connectClient, temporalTarget } from '../workers/temporal-target.js';
 import { bytes } from './terminal/units.js';
 
 /** One thing a run needs. `warn` does not stop the laptop run. */
@@ -95,6 +94,7 @@ async function folder(name: string, path: string): Promise<Check> {
 }
 
 async function server(env: NodeJS.ProcessEnv): Promise<Check> {
+  const { connectClient, temporalTarget } = await import('../workers/temporal-target.js');
   const target = temporalTarget(env);
   try {
     await (await connectClient(target)).close();

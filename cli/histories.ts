@@ -1,9 +1,13 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { historyFromJSON, type History } from '@temporalio/common/lib/proto-utils.js';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { parseJsonText } from '../shared/contracts/json-text.js';
 import { EXIT, UserError } from '../shared/contracts/user-error.js';
 import type { TemporalClient } from '../workers/temporal-target.js';
+
+const gunzipAsync = promisify(gunzip);
 
 /** A recorded workflow run. Replay needs the id: those of children are made from it. */
 export interface RecordedHistory {
@@ -11,14 +15,18 @@ export interface RecordedHistory {
   history: History;
 }
 
+/** Larger histories than the server keeps are none. Unit: bytes. */
+const LARGEST_HISTORY = 64 * 1024 * 1024;
+
 /**
  * Reads a history file: `{workflowId, history}` as this package records it, or the output of
- * `temporal workflow show --output json`.
+ * `temporal workflow show --output json`; either may be compressed with gzip.
  *
  * @throws UserError, PipelineError (not JSON)
  */
 export async function readHistoryFile(path: string): Promise<RecordedHistory> {
-  const value = parseJsonText(await readFile(path, 'utf8'), path) as { workflowId?: string; history?: unknown };
+  const value = parseJsonText(await historyText(path), path) as { workflowId?: string; history?: unknown };
+  const { historyFromJSON } = await import('@temporalio/common/lib/proto-utils.js');
   try {
     const history = historyFromJSON(value.history ?? value);
     const workflowId = value.workflowId ?? startedId(history);
@@ -27,6 +35,16 @@ export async function readHistoryFile(path: string): Promise<RecordedHistory> {
     throw notAHistory(path, (error as Error).message);
   }
   throw notAHistory(path, 'it does not say the workflow’s id');
+}
+
+async function historyText(path: string): Promise<string> {
+  const bytes = await readFile(path);
+  if (!path.endsWith('.gz')) return bytes.toString('utf8');
+  try {
+    return (await gunzipAsync(bytes, { maxOutputLength: LARGEST_HISTORY })).toString('utf8');
+  } catch (error) {
+    throw notAHistory(path, (error as Error).message);
+  }
 }
 
 function startedId(history: History): string | undefined {
@@ -58,5 +76,5 @@ export async function fetchHistories({ client }: TemporalClient, id: string): Pr
 
 /** What was given is a file. */
 export function isHistoryFile(given: string): boolean {
-  return existsSync(given) || given.endsWith('.json');
+  return existsSync(given) || /\.json(\.gz)?$/.test(given);
 }

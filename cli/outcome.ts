@@ -11,7 +11,8 @@ export function exitCodeOf(snapshot: Snapshot | undefined): number {
   return verdictCode(snapshot.progress?.verdict);
 }
 
-function verdictCode(verdict: VerdictFacts | undefined): number {
+/** Exit code of a verdict: 0 passed (or none asked for), 1 not passed, 2 not comparable. */
+export function verdictCode(verdict: Pick<VerdictFacts, 'outcome'> | undefined): number {
   switch (verdict?.outcome) {
     case 'passed':
     case undefined:

@@ -1,8 +1,7 @@
-import { WorkflowFailedError, type WorkflowHandle } from '@temporalio/client';
-import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from '@temporalio/common';
+import type { WorkflowHandle } from '@temporalio/client';
 import type { FailureDetails } from '../shared/contracts/failures.js';
 import { PROGRESS_QUERY, type Progress } from '../shared/contracts/progress.js';
-import { connectClient, temporalTarget, type TemporalClient } from '../workers/temporal-target.js';
+import type { TemporalClient } from '../workers/temporal-target.js';
 import { countPollers } from './pollers.js';
 import type { Terminal } from './terminal.js';
 
@@ -33,6 +32,8 @@ const QUERY_LIMIT_MS = 8_000;
 
 /** Runs `body` with a connection to the configured server. */
 export async function withClient<T>(terminal: Terminal, body: (client: TemporalClient) => Promise<T>): Promise<T> {
+  // Loaded here: most commands never talk to Temporal, and its client takes half a second to load.
+  const { connectClient, temporalTarget } = await import('../workers/temporal-target.js');
   const connected = await connectClient(temporalTarget(terminal.env));
   try {
     return await body(connected);
@@ -96,6 +97,7 @@ async function addFailure(handle: WorkflowHandle, snapshot: Snapshot): Promise<v
   try {
     await handle.result();
   } catch (error) {
+    const { ApplicationFailure, WorkflowFailedError } = await import('@temporalio/client');
     if (!(error instanceof WorkflowFailedError)) return;
     const cause = deepest(error.cause ?? error);
     snapshot.failure = {
@@ -107,9 +109,10 @@ async function addFailure(handle: WorkflowHandle, snapshot: Snapshot): Promise<v
 }
 
 /** Failures of activities and children only wrap what went wrong. */
+const WRAPPERS = new Set(['ActivityFailure', 'ChildWorkflowFailure']);
+
 function deepest(error: Error): Error {
   let current = error;
-  while ((current instanceof ActivityFailure || current instanceof ChildWorkflowFailure) && current.cause !== undefined)
-    current = current.cause;
+  while (WRAPPERS.has(current.name) && current.cause instanceof Error) current = current.cause;
   return current;
 }

@@ -5,11 +5,16 @@ import { EXIT } from '../shared/contracts/user-error.js';
 import { packageRoot } from '../shared/runtime/entry.js';
 import { withExamples, type CommandContext } from './command.js';
 import { addCancel } from './commands/cancel.js';
+import { addCompare } from './commands/compare.js';
+import { addCompareRuns } from './commands/compare-runs.js';
 import { addConformance } from './commands/conformance.js';
+import { addData } from './commands/data.js';
 import { addDecide } from './commands/decide.js';
 import { addDemo } from './commands/demo.js';
 import { addDev } from './commands/dev.js';
 import { addDoctor } from './commands/doctor.js';
+import { addEval } from './commands/eval.js';
+import { addExplain } from './commands/explain.js';
 import { addRecipe } from './commands/recipe.js';
 import { addReplay } from './commands/replay.js';
 import { addReport } from './commands/report.js';
@@ -47,7 +52,8 @@ function buildProgram(context: CommandContext): void {
   withExamples(program, 'memagent demo', 'memagent start recipes/laptop.json --watch');
   program.addHelpText('after', EXIT_CODES);
   const add = [addDemo, addDev, addWorker, addStart, addWatch, addStatus, addDecide, addCancel, addReport, addRecipe];
-  for (const addCommand of [...add, addVerify, addConformance, addReplay, addDoctor]) addCommand(context);
+  const judging = [addData, addEval, addCompare, addCompareRuns, addVerify, addExplain];
+  for (const addCommand of [...add, ...judging, addConformance, addReplay, addDoctor]) addCommand(context);
 }
 
 /** Commander's exit code 1 is wrong use, which is 2 here. */
@@ -62,7 +68,7 @@ function usageCode(error: CommanderError): number {
  * @returns the exit code; never throws
  */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
-  const context: CommandContext = { program: new Command(), terminal, exit: { code: EXIT.ok } };
+  const context: CommandContext = { program: new Command(), terminal, args, exit: { code: EXIT.ok } };
   try {
     buildProgram(context);
     await context.program.parseAsync([...args], { from: 'user' });

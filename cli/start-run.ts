@@ -1,4 +1,3 @@
-import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { PIPELINE_WORKFLOW_TYPE } from '../shared/contracts/progress.js';
 import { WORKFLOW_TASK_QUEUE } from '../shared/contracts/queues.js';
 import { recipeHash } from '../shared/contracts/recipe-parse.js';
@@ -40,7 +39,7 @@ export async function startRun({ client }: TemporalClient, id: string, raw: unkn
     });
     return 'started';
   } catch (error) {
-    if (error instanceof WorkflowExecutionAlreadyStartedError) return 'running';
+    if ((error as Error).name === 'WorkflowExecutionAlreadyStartedError') return 'running';
     throw error;
   }
 }

@@ -48,8 +48,8 @@ function isGroupAlive(group: number): boolean {
 }
 
 async function endGroup(group: number): Promise<void> {
-  for (const deadline = Date.now() + PATIENCE_MS; isGroupAlive(group); await pause(POLL_MS)) {
-    if (Date.now() < deadline) continue;
+  for (const deadline = performance.now() + PATIENCE_MS; isGroupAlive(group); await pause(POLL_MS)) {
+    if (performance.now() < deadline) continue;
     // The number may belong to somebody else by now: only a guard of ours is killed.
     const leader = await runProgram('ps', ['-o', 'args=', '-p', String(group)], { timeoutMs: 5_000 });
     if (leader.output.includes(GUARD_NAME)) process.kill(-group, 'SIGKILL');

@@ -43,11 +43,11 @@ export class Supervisor {
     let process: GuardedProcess | undefined = first;
     let factor = 1;
     while (!this.stopping.signal.aborted) {
-      const startedAt = Date.now();
+      const startedAt = performance.now();
       const code: number = process === undefined ? 1 : await process.ended;
       if (this.stopping.signal.aborted) return;
       if (this.options.fatalCodes.includes(code)) return this.fail(this.options.fatalError(code));
-      if (Date.now() - startedAt > WELL_AFTER_MS) factor = 1;
+      if (performance.now() - startedAt > WELL_AFTER_MS) factor = 1;
       const restartInMs = (this.options.firstPauseMs ?? 500) * factor;
       factor = Math.min(factor * 2, LONGEST_FACTOR);
       this.options.onEnd({ name: this.options.name, code, restartInMs });

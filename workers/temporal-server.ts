@@ -71,9 +71,9 @@ export async function startDevServer(options: DevServerOptions): Promise<DevServ
 }
 
 async function waitUntilUp(server: GuardedProcess, target: TemporalTarget, options: DevServerOptions): Promise<void> {
-  const deadline = Date.now() + START_LIMIT_MS;
+  const deadline = performance.now() + START_LIMIT_MS;
   for (;;) {
-    if (server.exitCode() !== undefined || Date.now() > deadline) throw await startProblem(server, options);
+    if (server.exitCode() !== undefined || performance.now() > deadline) throw await startProblem(server, options);
     const up = await connectClient(target).then(
       (connected) => connected.close().then(() => true),
       () => false

@@ -8,7 +8,10 @@ const SHUTDOWN_GRACE = '2s';
 /** Then the worker gives its activities up: a restart must not wait for a step of minutes. */
 const SHUTDOWN_FORCE = '15s';
 /** Heartbeats reach the server at least this often, so that a cancellation comes within seconds. */
-const HEARTBEAT_THROTTLE = '5s';
+const HEARTBEAT_THROTTLE = '2s';
+
+/** A workflow task that the worker which has the workflow in memory does not take in this time goes to any other, which replays. */
+const STICKY_WAIT = '3s';
 
 export interface WorkerSetOptions {
   connection: NativeConnection;
@@ -30,6 +33,7 @@ function workerOptions(plan: QueuePlan, options: WorkerSetOptions): WorkerOption
   return {
     ...common,
     activities: options.activities.workflowQueue,
+    stickyQueueScheduleToStartTimeout: STICKY_WAIT,
     workflowBundle: { codePath: entryPath('workflow-bundle.js') },
   };
 }

@@ -62,6 +62,14 @@ export function resolveProxy(tag: string): ReturnType<typeof proxyActivities<Dat
   });
 }
 
+/** A webhook gets some seconds and tries; then it is left alone, so that it cannot hold up the run's end. */
+export const notifier = proxyActivities<WorkflowQueueActivities>({
+  taskQueue: WORKFLOW_TASK_QUEUE,
+  startToCloseTimeout: '8s',
+  scheduleToCloseTimeout: '30s',
+  retry: { initialInterval: '1s', maximumAttempts: 4 },
+});
+
 /** Activities of the workflow worker itself: short looks at the server, with the server's own retry. */
 export const server = proxyActivities<WorkflowQueueActivities>({
   taskQueue: WORKFLOW_TASK_QUEUE,

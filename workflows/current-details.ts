@@ -27,6 +27,12 @@ export function currentDetails(progress: Progress): string {
     );
     lines.push('', cell(progress.halt.cure), '');
   }
+  if (progress.pause !== undefined)
+    lines.push(
+      `⏸ **Paused after ${cell(progress.pause.stages.join(', '))}**: decide continue, retryFromStage or abort.`,
+      ''
+    );
+  for (const warning of progress.warnings ?? []) lines.push(`⚠ ${cell(warning)}`, '');
   lines.push('| stage | state | queue | retries | note |', '| --- | --- | --- | --- | --- |');
   for (const stage of progress.stages) {
     lines.push(

@@ -4,12 +4,14 @@ import type {
   CloseArmResult,
   ConvertResult,
   GenerateResult,
+  StepHandle,
   TrainResult,
 } from '../shared/contracts/activities.js';
 import type { FailureType } from '../shared/contracts/failures.js';
 import type { ArmProgress } from '../shared/contracts/progress.js';
 import type { Placement } from '../shared/contracts/queues.js';
 import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
+import { fallbackRecord, type OomFallback } from './oom-fallback.js';
 import { ParentReporter } from './parent-reporter.js';
 import { RetryLoop, type CallMeta } from './retry-loop.js';
 import { round, thin } from './thin.js';
@@ -22,6 +24,8 @@ export interface GrpoRunArgs extends ArmHandle {
   checkpointEvery: number;
   placement: Placement;
   limits: Limits;
+  /** Smaller settings for after OutOfMemory. */
+  oomFallback?: OomFallback;
 }
 
 /**
@@ -44,8 +48,11 @@ export async function grpoRun(args: GrpoRunArgs): Promise<CloseArmResult> {
 class GrpoRun {
   private readonly proxies: Proxies;
   private readonly reporter = new ParentReporter();
-  private readonly retry = new RetryLoop((record) => this.reporter.attempt(record));
-  private readonly handle: ArmHandle;
+  private readonly retry = new RetryLoop(
+    (record) => this.reporter.attempt(record),
+    (stage) => this.useFallback(stage)
+  );
+  private handle: ArmHandle;
   private readonly progress: ArmProgress;
   private rewards: number[] = [];
 
@@ -68,7 +75,7 @@ class GrpoRun {
         if (done >= limits.continueAsNewEvery || workflowInfo().continueAsNewSuggested) {
           handedOn = true;
           await this.reportAttempts();
-          return await continueAsNew<typeof grpoRun>(this.args);
+          return await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run });
         }
         await this.step(step);
       }
@@ -82,28 +89,38 @@ class GrpoRun {
 
   private async step(step: number): Promise<void> {
     const startedAt = Date.now();
-    const handle = { ...this.handle, step };
+    // Read at each call: after OutOfMemory the handle asks for smaller settings.
+    const handle = (): StepHandle => ({ ...this.handle, step });
     const generated = await this.call('generateRollouts', step, (summary) =>
-      this.proxies.rollout.generateRollouts.executeWithOptions({ summary }, [handle])
+      this.proxies.rollout.generateRollouts.executeWithOptions({ summary }, [handle()])
     );
     const converted = await this.call('convertRollouts', step, (summary) =>
       this.proxies.data.convertRollouts.executeWithOptions({ summary }, [
-        { ...handle, trajectories: generated.trajectories },
+        { ...handle(), trajectories: generated.trajectories },
       ])
     );
     const trained = await this.call('trainStep', step, (summary) =>
-      this.proxies.train.trainStep.executeWithOptions({ summary }, [{ ...handle, rows: converted.rows }])
+      this.proxies.train.trainStep.executeWithOptions({ summary }, [{ ...handle(), rows: converted.rows }])
     );
     this.checkLedger(step, generated, converted, trained);
     this.retry.noteProgress();
     if (this.isCheckpointStep(step)) {
       await this.call('saveCheckpoint', step, (summary) =>
-        this.proxies.train.saveCheckpoint.executeWithOptions({ summary }, [handle])
+        this.proxies.train.saveCheckpoint.executeWithOptions({ summary }, [handle()])
       );
       this.progress.lastCheckpointStep = step;
     }
     this.note(step, generated, converted, trained, (Date.now() - startedAt) / 1000);
     if (this.shouldReport(step)) await this.report();
+  }
+
+  /** Goes on with the recipe's smaller settings, once. */
+  private useFallback(stage: string): boolean {
+    const record = fallbackRecord(this.args.oomFallback, ['rolloutConcurrency', 'tokensPerGpu'], stage);
+    if (record === undefined || this.handle.run.fallback === true) return false;
+    this.handle = { ...this.handle, run: { ...this.handle.run, fallback: true } };
+    this.reporter.fallback(record);
+    return true;
   }
 
   private isCheckpointStep(step: number): boolean {

@@ -4,8 +4,10 @@ import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { EvaluationProgress } from '../shared/contracts/progress.js';
 import type { Placement } from '../shared/contracts/queues.js';
 import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
+import { fallbackRecord, type OomFallback } from './oom-fallback.js';
 import { ParentReporter } from './parent-reporter.js';
 import { RetryLoop } from './retry-loop.js';
+import { allOrFirstFailure } from './side-by-side.js';
 import { round } from './thin.js';
 
 export interface EvaluatedModel {
@@ -21,6 +23,8 @@ export interface PairedEvaluationArgs {
   datasets: { name: string; samples: number }[];
   placement: Placement;
   limits: Limits;
+  /** Smaller settings for after OutOfMemory. */
+  oomFallback?: OomFallback;
 }
 
 /** Key `<model>/<dataset>`. */
@@ -34,7 +38,7 @@ export async function pairedEvaluation(args: PairedEvaluationArgs): Promise<Eval
   const reporter = new ParentReporter();
   const results: EvaluationResults = {};
   try {
-    await Promise.all(args.models.map((model) => evaluateOneModel(args, model, reporter, results)));
+    await allOrFirstFailure(args.models.map((model) => () => evaluateOneModel(args, model, reporter, results)));
   } finally {
     if (reporter.hasAttempts) await CancellationScope.nonCancellable(() => reporter.send({}));
   }
@@ -48,13 +52,21 @@ async function evaluateOneModel(
   results: EvaluationResults
 ): Promise<void> {
   const { evaluate } = proxiesFor(args.placement, args.limits);
-  const retry = new RetryLoop((record) => reporter.attempt(record));
+  let { run } = args;
+  const useFallback = (): boolean => {
+    const record = fallbackRecord(args.oomFallback, ['evaluationConcurrency'], 'evaluate');
+    if (record === undefined || run.fallback === true) return false;
+    run = { ...run, fallback: true };
+    reporter.fallback(record);
+    return true;
+  };
+  const retry = new RetryLoop((record) => reporter.attempt(record), useFallback);
   try {
     for (const dataset of args.datasets) {
       const key = `${model.name}/${dataset.name}`;
-      const call = { run: args.run, model: model.name, dataset: dataset.name };
-      const full: EvaluateArgs = model.weights === undefined ? call : { ...call, weights: model.weights };
-      const result = await evaluateWithBudget(retry, evaluate, key, full);
+      const weights = model.weights === undefined ? {} : { weights: model.weights };
+      const call = (): EvaluateArgs => ({ run, model: model.name, dataset: dataset.name, ...weights });
+      const result = await evaluateWithBudget(retry, evaluate, key, call);
       retry.noteProgress();
       results[key] = result;
       await reporter.send({ evaluation: { key, progress: toProgress(result) } });
@@ -78,17 +90,17 @@ async function evaluateWithBudget(
   retry: RetryLoop,
   evaluate: Proxies['evaluate'],
   key: string,
-  args: EvaluateArgs
+  args: () => EvaluateArgs
 ): Promise<EvaluateResult> {
-  const run = (call: EvaluateArgs): Promise<EvaluateResult> =>
+  const run = (extra: Partial<EvaluateArgs>): Promise<EvaluateResult> =>
     retry.run({ stage: 'evaluate', activity: `evaluateModel ${key}` }, () =>
-      evaluate.evaluateModel.executeWithOptions({ summary: `evaluate ${key}` }, [call])
+      evaluate.evaluateModel.executeWithOptions({ summary: `evaluate ${key}` }, [{ ...args(), ...extra }])
     );
   try {
-    return await run(args);
+    return await run({});
   } catch (error) {
     if (!(error instanceof ApplicationFailure) || error.type !== 'EvaluationIncomplete') throw error;
-    return await run({ ...args, acceptErrors: true });
+    return await run({ acceptErrors: true });
   }
 }
 

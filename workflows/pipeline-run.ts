@@ -13,14 +13,16 @@ import type {
   ResolveResult,
   RunHandle,
 } from '../shared/contracts/activities.js';
-import { LOCAL_TAG } from '../shared/contracts/queues.js';
+import { LOCAL_TAG, type Role } from '../shared/contracts/queues.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
+import { stageNames } from '../shared/contracts/stages.js';
 import { proxiesFor, resolveProxy, type Proxies } from './activity-proxies.js';
 import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
 import { grpoRun } from './grpo-run.js';
 import { pairedEvaluation, type EvaluatedModel } from './paired-evaluation.js';
 import type { PipelineResult } from './pipeline.js';
 import { rawMember, rawTag } from './raw-recipe.js';
+import { Rewind } from './rewind.js';
 import { allOrFirstFailure } from './side-by-side.js';
 import { StageBoard } from './stage-board.js';
 
@@ -52,28 +54,42 @@ export class Pipeline {
   }
 
   async execute(): Promise<PipelineResult> {
-    const { progress } = this.board;
+    const { board } = this;
     try {
-      return await this.chain();
+      await board.attributes.inspect();
+      const result = await this.chain(await this.resolve());
+      board.notify('completed', { verdict: result.verdict });
+      return result;
     } catch (error) {
       const cancelled = isCancellation(error);
-      progress.setState(cancelled ? 'cancelled' : 'failed');
-      this.board.show();
+      board.progress.setState(cancelled ? 'cancelled' : 'failed');
+      board.show();
+      const failure = classifyFailure(error);
+      if (cancelled) board.notify('cancelled', {});
+      else board.notify('failed', { type: typeOf(error), message: failure.message.slice(0, 1000), cure: failure.cure });
       if (cancelled || error instanceof ApplicationFailure) throw error;
-      throw toWorkflowFailure(classifyFailure(error));
+      throw toWorkflowFailure(failure);
+    } finally {
+      await board.notifier.settled();
     }
   }
 
-  private async chain(): Promise<PipelineResult> {
-    await this.board.attributes.inspect();
-    const resolved = await this.resolve();
+  /** Goes through the chain, and again from an earlier stage as often as the operator decides so. */
+  private async chain(resolved: ResolveResult): Promise<PipelineResult> {
     const { run, recipe } = resolved;
     const context: Context = { run, recipe, proxies: proxiesFor(recipe.placement, recipe.limits) };
     this.declareStages(recipe);
-    const data = await this.prepare(context);
-    const models = await this.runArms(context);
-    await this.evaluate(context, data, models);
-    return await this.conclude(context, resolved, data, models);
+    for (;;) {
+      try {
+        const data = await this.prepare(context);
+        const models = await this.runArms(context);
+        await this.evaluate(context, data, models);
+        return await this.conclude(context, resolved, data, models);
+      } catch (error) {
+        if (!(error instanceof Rewind)) throw error;
+        this.board.rewind(error.stage);
+      }
+    }
   }
 
   private async resolve(): Promise<ResolveResult> {
@@ -85,6 +101,7 @@ export class Pipeline {
       )
     );
     board.recipe = resolved.recipe;
+    board.notifier.settings = resolved.recipe.notify;
     Object.assign(board.progress.value, { recipeHash: resolved.recipeHash, runDirectory: resolved.runDirectory });
     board.attributes.set('recipeHash', resolved.recipeHash);
     return resolved;
@@ -92,18 +109,15 @@ export class Pipeline {
 
   private declareStages(recipe: Recipe): void {
     const { board } = this;
-    board.progress.declareStage('data', board.queue('data'));
-    for (const arm of Object.keys(recipe.arms).sort()) {
-      board.progress.declareStage(`smoke:${arm}`, board.queue('train'));
-      board.progress.declareStage(`train:${arm}`, board.queue('train'));
-      board.progress.declareStage(`convert:${arm}`, board.queue('convert'));
-    }
-    board.progress.declareStage('evaluate', board.queue('evaluate'));
-    board.progress.declareStage('judge', board.queue('data'));
-    board.progress.declareStage('report', board.queue('data'));
+    for (const name of stageNames(Object.keys(recipe.arms).sort()))
+      board.progress.declareStage(name, board.queue(roleOf(name)));
   }
 
-  private async prepare({ run, proxies }: Context): Promise<PreparedData> {
+  private async prepare({ run, recipe, proxies }: Context): Promise<PreparedData> {
+    const models = ['base', ...Object.keys(recipe.arms).sort()];
+    const datasets = ['dev', ...recipe.evaluation.lengths.map((length) => `eval_${length}`)];
+    this.board.setAside = (stage) =>
+      this.board.activity(stage, 'setStageAside', () => proxies.data.setStageAside({ run, stage, models, datasets }));
     const data = await this.board.stage(
       'data',
       ['data'],
@@ -120,11 +134,23 @@ export class Pipeline {
     const models: EvaluatedModel[] = [{ name: 'base' }];
     const oneArm = async (arm: string): Promise<EvaluatedModel> => ({
       name: arm,
-      weights: (await this.runArm(context, arm)).model,
+      weights: (await this.runArmWithDecisions(context, arm)).model,
     });
     if (recipe.limits.parallelArms) models.push(...(await allOrFirstFailure(arms.map((arm) => () => oneArm(arm)))));
     else for (const arm of arms) models.push(await oneArm(arm));
     return models;
+  }
+
+  /** Beginning again within an arm leaves the other arms alone. */
+  private async runArmWithDecisions(context: Context, arm: string): Promise<ConvertCheckpointResult> {
+    for (;;) {
+      try {
+        return await this.runArm(context, arm);
+      } catch (error) {
+        if (!(error instanceof Rewind) || error.stage.split(':')[1] !== arm) throw error;
+        this.board.rewind(error.stage);
+      }
+    }
   }
 
   private async runArm(context: Context, arm: string): Promise<ConvertCheckpointResult> {
@@ -147,13 +173,14 @@ export class Pipeline {
     phase: Phase,
     totalSteps: number
   ): Promise<CloseArmResult> {
-    const { placement, limits, grpo } = recipe;
+    const { placement, limits, grpo, oomFallback } = recipe;
+    const fallback = oomFallback === undefined ? {} : { oomFallback };
     const closed = await this.board.stage(`${phase}:${arm}`, ['data', 'rollout', 'train'], () =>
       executeChild(grpoRun, {
         ...CHILD_OPTIONS,
         workflowId: `${this.pipelineId}/${phase}-${arm}`,
         staticSummary: `${phase} run of arm ${arm}, ${totalSteps} steps`,
-        args: [{ run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits }],
+        args: [{ run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits, ...fallback }],
       })
     );
     this.board.progress.addArtifacts(...closed.artifacts);
@@ -161,7 +188,8 @@ export class Pipeline {
   }
 
   private async evaluate({ run, recipe }: Context, data: PreparedData, models: EvaluatedModel[]): Promise<void> {
-    const { placement, limits, evaluation } = recipe;
+    const { placement, limits, evaluation, oomFallback } = recipe;
+    const fallback = oomFallback === undefined ? {} : { oomFallback };
     const { progress } = this.board;
     const datasets = Object.entries(data.evaluation).map(([name, facts]) => ({
       name,
@@ -180,7 +208,7 @@ export class Pipeline {
           ...CHILD_OPTIONS,
           workflowId: `${this.pipelineId}/evaluate`,
           staticSummary: `${models.length} models × ${datasets.length} data sets`,
-          args: [{ run, models, datasets, placement, limits }],
+          args: [{ run, models, datasets, placement, limits, ...fallback }],
         }),
       (value) => Object.values(value).every((result) => result.reused)
     );
@@ -218,4 +246,15 @@ export class Pipeline {
       manifest: published.manifest,
     };
   }
+}
+
+/** Role whose queue is shown beside a stage. */
+function roleOf(stage: string): Role {
+  const kind = stage.split(':')[0];
+  if (kind === 'smoke' || kind === 'train') return 'train';
+  return kind === 'convert' || kind === 'evaluate' ? kind : 'data';
+}
+
+function typeOf(error: unknown): string {
+  return error instanceof ApplicationFailure && error.type ? error.type : classifyFailure(error).type;
 }

@@ -2,7 +2,9 @@ import type { FailureType } from '../shared/contracts/failures.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type {
   AttemptRecord,
+  FallbackRecord,
   HaltState,
+  PauseState,
   PipelineState,
   Progress,
   StageProgress,
@@ -12,6 +14,7 @@ import type { ChildReport } from './messages.js';
 
 /** Attempts listed in progress; older ones are only counted. */
 const LISTED_ATTEMPTS = 50;
+const LISTED_WARNINGS = 5;
 
 /** The pipeline's picture of itself: what the query `progress` answers. Times come from the workflow's clock. */
 export class ProgressState {
@@ -75,7 +78,35 @@ export class ProgressState {
 
   setState(state: PipelineState): void {
     this.value.state = state;
-    if (state !== 'running' && state !== 'halted') this.value.finishedAt = this.now();
+    if (state === 'completed' || state === 'failed' || state === 'cancelled') this.value.finishedAt = this.now();
+    this.touch();
+  }
+
+  setPause(pause: PauseState | undefined): void {
+    if (pause === undefined) delete this.value.pause;
+    else this.value.pause = pause;
+    this.touch();
+  }
+
+  /** Something the operator should know that changes nothing in the run; the latest few are kept. */
+  warn(text: string): void {
+    this.value.warnings = [...(this.value.warnings ?? []), text].slice(-LISTED_WARNINGS);
+    this.touch();
+  }
+
+  addFallback(record: FallbackRecord): void {
+    this.value.fallbacks = [...(this.value.fallbacks ?? []), record];
+    this.touch();
+  }
+
+  /** Stages that run again after a decision. */
+  resetStages(which: (stage: string) => boolean): void {
+    for (const stage of this.value.stages) {
+      if (!which(stage.name)) continue;
+      stage.state = 'pending';
+      delete stage.finishedAt;
+      delete stage.note;
+    }
     this.touch();
   }
 
@@ -85,8 +116,10 @@ export class ProgressState {
     this.touch();
   }
 
+  /** A stage that ran again replaces what it had made. */
   addArtifacts(...artifacts: ArtifactRef[]): void {
-    this.value.artifacts.push(...artifacts);
+    const paths = new Set(artifacts.map(({ path }) => path));
+    this.value.artifacts = [...this.value.artifacts.filter(({ path }) => !paths.has(path)), ...artifacts];
     this.touch();
   }
 
@@ -95,7 +128,10 @@ export class ProgressState {
     if (this.value.attempts.length > LISTED_ATTEMPTS) this.value.attempts.shift();
     this.value.failedAttempts += 1;
     const stage = this.value.stages.find((candidate) => candidate.name === record.stage);
-    if (stage !== undefined) stage.retries += 1;
+    if (stage !== undefined) {
+      stage.retries += 1;
+      stage.secondsLost = Math.round(10 * ((stage.secondsLost ?? 0) + (record.secondsLost ?? 0))) / 10;
+    }
     this.touch();
   }
 
@@ -104,6 +140,8 @@ export class ProgressState {
     if (report.arm !== undefined) this.value.arms[report.arm.name] = report.arm.progress;
     if (report.evaluation !== undefined) this.value.evaluations[report.evaluation.key] = report.evaluation.progress;
     for (const attempt of report.attempts ?? []) this.addAttempt(attempt);
+    if (report.fallback !== undefined) this.addFallback(report.fallback);
+    if (report.warning !== undefined) this.warn(report.warning);
     this.estimate();
     this.touch();
   }

@@ -1,7 +1,7 @@
 import { sleep } from '@temporalio/workflow';
 import { FAILURES, type FailureType } from '../shared/contracts/failures.js';
 import type { AttemptRecord } from '../shared/contracts/progress.js';
-import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
+import { classifyFailure, toWorkflowFailure, type Classified } from './classify-failure.js';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 30_000;
@@ -21,7 +21,14 @@ export interface CallMeta {
 export class RetryLoop {
   private readonly spent = new Map<FailureType, number>();
 
-  constructor(private readonly onAttempt: (record: AttemptRecord) => void) {}
+  /**
+   * @param onAttempt sees every failed attempt
+   * @param useFallback switches to settings that need less memory; false when there are none left
+   */
+  constructor(
+    private readonly onAttempt: (record: AttemptRecord) => void,
+    private readonly useFallback: (stage: string) => boolean = () => false
+  ) {}
 
   noteProgress(): void {
     this.spent.clear();
@@ -39,18 +46,9 @@ export class RetryLoop {
       } catch (error) {
         const classified = classifyFailure(error);
         if (classified.kind === 'cancelled') throw error;
-        this.record(
-          meta,
-          classified.kind === 'shutdown' ? 'WorkerShutdown' : classified.type,
-          classified.message,
-          startedAt
-        );
-        if (classified.kind === 'failure') {
-          const rule = FAILURES[classified.type];
-          const used = (this.spent.get(classified.type) ?? 0) + 1;
-          this.spent.set(classified.type, used);
-          if (!rule.retried || used >= rule.attempts) throw toWorkflowFailure(classified);
-        }
+        this.record(meta, classified, startedAt);
+        if (classified.kind === 'failure' && !this.mayRepeat(meta, classified.type))
+          throw toWorkflowFailure(classified);
         await sleep(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(repeats, 10)), {
           summary: `${meta.activity} again after ${classified.type}`,
         });
@@ -58,16 +56,28 @@ export class RetryLoop {
     }
   }
 
-  private record(meta: CallMeta, type: string, message: string, startedAt: number): void {
-    const record: AttemptRecord = {
-      stage: meta.stage,
-      activity: meta.activity,
-      type,
+  /** Spends the class's budget. The same settings would run out of memory again, so only others are tried. */
+  private mayRepeat(meta: CallMeta, type: FailureType): boolean {
+    if (type === 'OutOfMemory') return this.useFallback(meta.stage);
+    const rule = FAILURES[type];
+    const used = (this.spent.get(type) ?? 0) + 1;
+    this.spent.set(type, used);
+    return rule.retried && used < rule.attempts;
+  }
+
+  private record(meta: CallMeta, classified: Classified, startedAt: number): void {
+    const { stage, activity, step } = meta;
+    const { phase, host, message } = classified;
+    this.onAttempt({
+      stage,
+      activity,
+      ...(step === undefined ? {} : { step }),
+      ...(phase === undefined ? {} : { phase }),
+      ...(host === undefined ? {} : { host }),
+      type: classified.kind === 'shutdown' ? 'WorkerShutdown' : classified.type,
       message: message.slice(0, 300),
       at: new Date().toISOString(),
       secondsLost: Math.round((Date.now() - startedAt) / 100) / 10,
-    };
-    if (meta.step !== undefined) record.step = meta.step;
-    this.onAttempt(record);
+    });
   }
 }

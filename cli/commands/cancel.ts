@@ -1,6 +1,6 @@
 import { EXIT } from '../../shared/contracts/user-error.js';
 import { runs, withExamples, JSON_OPTION, type CommandContext } from '../command.js';
-import { takeSnapshot, withClient } from '../pipeline-client.js';
+import { takeSnapshot, withClient, type Snapshot } from '../pipeline-client.js';
 import { watchRun } from '../watch-run.js';
 
 export function addCancel(context: CommandContext): void {
@@ -16,10 +16,12 @@ export function addCancel(context: CommandContext): void {
   withExamples(command, 'memagent cancel my-run --wait');
   runs(command, context, async (id: string, options: { wait?: boolean; json?: boolean }) =>
     withClient(terminal, async (connected) => {
-      await connected.client.workflow.getHandle(id).cancel();
-      if (options.json !== true) terminal.out(`asked ${id} to stop`);
+      const before = await takeSnapshot(connected, id);
+      const running = before.status === 'RUNNING';
+      if (running) await connected.client.workflow.getHandle(id).cancel();
+      if (options.json !== true) terminal.out(running ? `asked ${id} to stop` : alreadyOver(before));
       const signal = terminal.handleInterrupts();
-      if (options.wait === true) await watchRun(terminal, connected, id, { json: false, signal });
+      if (options.wait === true && running) await watchRun(terminal, connected, id, { json: false, signal });
       if (options.json === true) {
         const { status } = await takeSnapshot(connected, id);
         terminal.out(JSON.stringify({ id, status }));
@@ -27,4 +29,8 @@ export function addCancel(context: CommandContext): void {
       return signal.aborted ? EXIT.interrupted : EXIT.ok;
     })
   );
+}
+
+function alreadyOver({ id, status }: Snapshot): string {
+  return `nothing to cancel: ${id} is over already (${status.toLowerCase().replaceAll('_', ' ')})`;
 }

@@ -2,8 +2,9 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readRecipeFile } from '../../shared/contracts/recipe-parse.js';
 import type { Recipe } from '../../shared/contracts/recipe.js';
+import { EXIT } from '../../shared/contracts/user-error.js';
 import { packageRoot } from '../../shared/runtime/entry.js';
-import { connectClient, localTarget, type TemporalClient } from '../../workers/temporal-target.js';
+import type { TemporalClient } from '../../workers/temporal-target.js';
 import { runs, withExamples, type CommandContext } from '../command.js';
 import { exitCodeOf, outcomeText } from '../outcome.js';
 import type { Snapshot } from '../pipeline-client.js';
@@ -32,7 +33,7 @@ export function addDemo(context: CommandContext): void {
   const command = context.program
     .command('demo')
     .description(
-      'Runs the laptop recipe from raw data to verdict. Ctrl-C stops it; running it again goes on from there.'
+      'Runs the laptop recipe from raw data to verdict. Ctrl-C stops it; running it again goes on from there. Exit code 0: it came to a verdict.'
     )
     .option('--recipe <file>', 'another recipe for this machine (default: the shipped recipes/laptop.json)')
     .option('--json', 'print every change as one JSON object');
@@ -65,7 +66,12 @@ async function demo({ terminal }: CommandContext, options: DemoOptions): Promise
     await stack.stop();
   }
   terminal.err(farewell(id, stack, last));
-  return exitCodeOf(last);
+  return demoCode(last);
+}
+
+/** A demonstration that came to its verdict has worked, whatever the verdict is; `memagent start --watch` tells verdicts apart. */
+function demoCode(last: Snapshot | undefined): number {
+  return last?.status === 'COMPLETED' ? EXIT.ok : exitCodeOf(last);
 }
 
 /** The recipe beside the caller, so that an edited copy of the checkout is used; else the package's. */
@@ -75,7 +81,10 @@ function shippedRecipe(): string {
 }
 
 async function openStack(terminal: Terminal, recipe: Recipe): Promise<Stack> {
-  const { runningStack, startDevStack } = await import('../../workers/dev-stack.js');
+  const [{ runningStack, startDevStack }, { connectClient, localTarget }] = await Promise.all([
+    import('../../workers/dev-stack.js'),
+    import('../../workers/temporal-target.js'),
+  ]);
   const runsRoot = resolve(recipe.artifacts);
   const running = await runningStack(runsRoot);
   if (running !== undefined) {

@@ -6,7 +6,7 @@ import { readRecipeFile, recipeHash } from '../../shared/contracts/recipe-parse.
 import type { Recipe } from '../../shared/contracts/recipe.js';
 import { EXIT } from '../../shared/contracts/user-error.js';
 import { runs, withExamples, JSON_OPTION, type CommandContext } from '../command.js';
-import { recipeDifferences } from '../recipe-differences.js';
+import { recipeDifferences } from '../../shared/contracts/recipe-differences.js';
 import { describeError } from '../describe-error.js';
 import { plural } from '../terminal/units.js';
 

@@ -22,7 +22,7 @@ export function addReplay(context: CommandContext): void {
     )
     .argument('<history...>', 'history files, or ids of workflows on the server')
     .option(...JSON_OPTION);
-  withExamples(command, 'memagent replay test/histories/happy.*.json', 'memagent replay my-run');
+  withExamples(command, 'memagent replay test/histories/*.json.gz', 'memagent replay my-run');
   runs(command, context, async (given: string[], options: { json?: boolean }) => {
     const results: ReplayResult[] = [];
     for (const recorded of await collect(terminal, given)) {

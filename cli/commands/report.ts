@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { writeFileAtomic } from '../../shared/artifacts/atomic-file.js';
 import { EXIT } from '../../shared/contracts/user-error.js';
 import { runs, withExamples, JSON_OPTION, type CommandContext } from '../command.js';
@@ -14,11 +13,18 @@ export function addReport(context: CommandContext): void {
     .option(...JSON_OPTION);
   withExamples(command, 'memagent report laptop-1a2b3c4d', 'memagent report /data/runs/my-run --out /tmp/report.html');
   runs(command, context, async (run: string, options: { out?: string; json?: boolean }) => {
-    const { renderReport } = await import('../../shared/report/report.js');
-    const directory = runDirectory(run);
-    const path = options.out ?? join(directory, 'report.html');
-    await writeFileAtomic(path, await renderReport(directory));
+    const path = await writeReport(runDirectory(run), options.out);
     terminal.out(options.json === true ? JSON.stringify({ report: path }) : path);
     return EXIT.ok;
   });
+}
+
+async function writeReport(directory: string, out: string | undefined): Promise<string> {
+  if (out === undefined) {
+    const { rewriteReport } = await import('../../shared/report/rewrite-report.js');
+    return await rewriteReport(directory);
+  }
+  const { renderReport } = await import('../../shared/report/report.js');
+  await writeFileAtomic(out, await renderReport(directory));
+  return out;
 }

@@ -1,9 +1,8 @@
-import { InvalidArgumentError } from 'commander';
 import { LOCAL_TAG } from '../../shared/contracts/queues.js';
 import { EXIT } from '../../shared/contracts/user-error.js';
 import { parseRoles, parseTag, planQueues, WORKER_ROLES } from '../../workers/queue-plan.js';
-import { temporalTarget } from '../../workers/temporal-target.js';
 import { runs, withExamples, type CommandContext } from '../command.js';
+import { positiveInteger } from '../number-options.js';
 
 interface WorkerCommandOptions {
   role: string[];
@@ -19,7 +18,7 @@ export function addWorker(context: CommandContext): void {
     .description('Serves task queues until it is stopped (Ctrl-C or SIGTERM gives its activities back).')
     .option('--role <role>', `what to do: ${WORKER_ROLES.join(', ')} or all; repeatable`, collect, [])
     .option('--tag <tag>', 'kind of this machine, as in the recipe’s placement', LOCAL_TAG)
-    .option('--concurrency <n>', 'activities at once of each GPU role (default: 1; 2 with tag local)', positive)
+    .option('--concurrency <n>', 'activities at once of each GPU role (default: 1; 2 with tag local)', positiveInteger)
     .option('--metrics <address>', 'serve Prometheus metrics at host:port')
     .option('--log-level <level>', 'debug, info, warn or error', 'info');
   withExamples(command, 'memagent worker --role train --tag h100x8', 'memagent worker --role all --tag local');
@@ -30,19 +29,14 @@ function collect(value: string, previous: string[]): string[] {
   return [...previous, value];
 }
 
-function positive(value: string): number {
-  const number = Number(value);
-  if (!Number.isInteger(number) || number < 1) throw new InvalidArgumentError('expected a whole number ≥ 1');
-  return number;
-}
-
 async function serve({ terminal }: CommandContext, options: WorkerCommandOptions): Promise<number> {
   const plans = planQueues(parseRoles(options.role), parseTag(options.tag), options.concurrency);
-  const target = temporalTarget(terminal.env);
-  const [{ runWorkerProcess }, { createLog }] = await Promise.all([
+  const [{ temporalTarget }, { runWorkerProcess }, { createLog }] = await Promise.all([
+    import('../../workers/temporal-target.js'),
     import('../../workers/worker.js'),
     import('../../workers/log.js'),
   ]);
+  const target = temporalTarget(terminal.env);
   const log = createLog({ level: options.logLevel, env: terminal.env });
   // The SDK's run time stops the workers on these signals; the process must live until they have.
   terminal.handleInterrupts();

@@ -2,6 +2,7 @@ import type {
   ArmProgress,
   AttemptRecord,
   EvaluationProgress,
+  FallbackRecord,
   Progress,
   StageProgress,
 } from '../../shared/contracts/progress.js';
@@ -31,7 +32,14 @@ export function evaluationFacts(evaluation: EvaluationProgress): string {
 
 export function attemptLine(attempt: AttemptRecord): string {
   const step = attempt.step === undefined ? '' : ` step ${attempt.step}`;
-  return cleanLine(`${attempt.activity}${step} of ${attempt.stage} failed: ${attempt.type}: ${attempt.message}`);
+  const host = attempt.host === undefined ? '' : ` on ${attempt.host}`;
+  return cleanLine(`${attempt.activity}${step} of ${attempt.stage}${host} failed: ${attempt.type}: ${attempt.message}`);
+}
+
+/** `train:relax goes on with rolloutConcurrency 16 after OutOfMemory`. */
+export function fallbackLine({ stage, settings }: FallbackRecord): string {
+  const smaller = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+  return cleanLine(`${stage} goes on with ${smaller.join(', ')} after OutOfMemory`);
 }
 
 /** How long a stage took, or has been running. */
@@ -86,6 +94,18 @@ function haltLines(before: Progress | undefined, after: Progress, id: string): s
   ];
 }
 
+function pauseLines(before: Progress | undefined, after: Progress, id: string): string[] {
+  const stages = after.pause?.stages.join(', ');
+  if (stages === undefined || stages === before?.pause?.stages.join(', ')) return [];
+  return [`paused after ${cleanLine(stages)}. Decide: memagent decide ${id} --action continue|abort`];
+}
+
+function noticeLines(before: Progress | undefined, after: Progress): string[] {
+  const warnings = after.warnings?.filter((warning) => before?.warnings?.includes(warning) !== true) ?? [];
+  const fallbacks = after.fallbacks?.slice(before?.fallbacks?.length ?? 0) ?? [];
+  return [...warnings.map((warning) => `warning: ${cleanLine(warning, 400)}`), ...fallbacks.map(fallbackLine)];
+}
+
 /** What changed between two snapshots, one line a change: the picture of a run where nothing can be redrawn. */
 export function changeLines(before: Snapshot | undefined, after: Snapshot): string[] {
   const [old, now] = [before?.progress, after.progress];
@@ -95,7 +115,8 @@ export function changeLines(before: Snapshot | undefined, after: Snapshot): stri
     if (old === undefined) lines.push(`${after.id}: ${cleanLine(now.recipe)}, started ${now.startedAt}`);
     lines.push(...stageLines(old, now, true), ...armLines(old, now), ...evaluationLines(old, now));
     lines.push(...stageLines(old, now, false));
-    lines.push(...attemptLines(old, now), ...haltLines(old, now, after.id));
+    lines.push(...attemptLines(old, now), ...noticeLines(old, now));
+    lines.push(...haltLines(old, now, after.id), ...pauseLines(old, now, after.id));
   }
   if (after.status !== 'RUNNING' && before?.status !== after.status)
     lines.push(`${after.id}: ${after.status.toLowerCase().replaceAll('_', ' ')}`);

@@ -4,7 +4,8 @@ import type { Snapshot } from '../pipeline-client.js';
 import { cleanLine } from '../terminal/clean-text.js';
 import { sparkline } from '../terminal/sparkline.js';
 import { duration, plural, secondsBetween } from '../terminal/units.js';
-import { armFacts, attemptLine, evaluationFacts, stageTime } from './lines.js';
+import { attemptRows } from './attempts.js';
+import { armFacts, evaluationFacts, fallbackLine, stageTime } from './lines.js';
 
 type Colors = ReturnType<typeof createColors>;
 
@@ -39,7 +40,9 @@ function stageRow(stage: StageProgress, progress: Progress, colors: Colors, colu
     stageTime(stage),
     ...(arm === undefined ? [] : [armFacts(arm)]),
     ...(stage.state === 'reused' ? ['reused from an equal earlier stage'] : []),
-    ...(stage.retries > 0 ? [plural(stage.retries, 'retry', 'retries')] : []),
+    ...(stage.retries > 0
+      ? [`${plural(stage.retries, 'retry', 'retries')}, ${duration(stage.secondsLost ?? 0)} lost`]
+      : []),
   ].filter((fact) => fact !== '');
   const title = cleanLine(stage.name, 24).padEnd(16);
   const rows = [
@@ -77,12 +80,13 @@ export function screen(snapshot: Snapshot, options: { columns: number; colors: b
     rows.push(colors.red(`⏸ halted: ${cleanLine(halt.type)}: ${cleanLine(halt.message)}`), `  ${cleanLine(halt.cure)}`);
     rows.push(`  memagent decide ${snapshot.id} --action retry|abort`);
   }
-  const last = progress?.attempts.at(-1);
-  if (last !== undefined) {
-    const ago = duration(secondsBetween(last.at, snapshot.closedAt));
-    rows.push(
-      colors.dim(`${plural(progress!.failedAttempts, 'failed attempt')}, the last ${ago} ago: ${attemptLine(last)}`)
-    );
+  if (progress?.pause !== undefined) {
+    rows.push(colors.yellow(`⏸ paused after ${cleanLine(progress.pause.stages.join(', '))}`));
+    rows.push(`  memagent decide ${snapshot.id} --action continue|abort, or --action retry --from-stage STAGE`);
   }
+  for (const used of progress?.fallbacks ?? []) rows.push(colors.yellow(fallbackLine(used)));
+  for (const warning of progress?.warnings ?? []) rows.push(colors.yellow(`⚠ ${cleanLine(warning, 400)}`));
+  if (progress !== undefined)
+    rows.push(...attemptRows(progress, snapshot.closedAt, options.columns).map((row) => colors.dim(row)));
   return rows.join('\n');
 }

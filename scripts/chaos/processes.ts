@@ -1,6 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, openSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { entryPath } from '../../shared/runtime/entry.js';
@@ -9,94 +7,88 @@ import { findBinary } from '../../shared/temporal-binary/find-binary.js';
 import { setUpNamespace } from '../../workers/namespace-setup.js';
 import { searchAttributeArguments } from '../../workers/temporal-server.js';
 import { connectClient, localTarget, targetEnvironment, type TemporalTarget } from '../../workers/temporal-target.js';
+import { Victim } from './victim.js';
 
-/** A program that is started again after it was killed. */
-export class Victim {
-  private child: ChildProcess | undefined;
-
-  constructor(
-    readonly name: string,
-    private readonly command: string,
-    private readonly args: readonly string[],
-    private readonly env: NodeJS.ProcessEnv,
-    private readonly logFile: string
-  ) {}
-
-  start(): void {
-    const log = openSync(this.logFile, 'a');
-    this.child = spawn(this.command, this.args, { detached: true, stdio: ['ignore', log, log], env: this.env });
-  }
-
-  /** Kills the whole process group with SIGKILL and waits for its end. */
-  async kill(): Promise<void> {
-    const { child } = this;
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    process.kill(-child.pid, 'SIGKILL');
-    await ended;
-  }
-
-  /** Asks it to end, as a deploy does. */
-  async stop(): Promise<void> {
-    const { child } = this;
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    await ended;
-  }
-}
+export { Victim } from './victim.js';
 
 export interface Stage {
   target: TemporalTarget;
   server: Victim;
-  worker: Victim;
+  /** Worker processes, each with roles of its own. */
+  workers: Victim[];
+  /** Ends the workers, then the server. */
+  stop(): Promise<void>;
 }
 
-/** A file-backed Temporal server and one worker for every role, in a folder of their own. */
-export async function setTheStage(folder: string, port: number, tag: string): Promise<Stage> {
+export interface StageOptions {
+  /** Folder of the server's database and of the logs. */
+  folder: string;
+  port: number;
+  tag: string;
+  /** Roles of each worker process. */
+  processes: readonly (readonly string[])[];
+}
+
+/** A file-backed Temporal server and worker processes, all in process groups of their own. */
+export async function setTheStage(options: StageOptions): Promise<Stage> {
+  const { folder, port } = options;
   mkdirSync(folder, { recursive: true });
   const target = localTarget(`127.0.0.1:${port}`, 'default');
-  const server = new Victim(
-    'server',
-    (await findBinary(TEMPORAL_CLI)).path,
-    [
-      'server',
-      'start-dev',
-      '--headless',
-      '--port',
-      String(port),
-      '--db-filename',
-      join(folder, 'temporal.db'),
-      '--log-level',
-      'error',
-      ...searchAttributeArguments(),
-    ],
-    process.env,
-    join(folder, 'server.log')
-  );
-  const worker = new Victim(
-    'worker',
-    process.execPath,
-    [entryPath('cli/main.js'), 'worker', '--role', 'all', '--tag', tag],
-    targetEnvironment(target),
-    join(folder, 'worker.log')
-  );
+  const server = await serverVictim(folder, port);
+  const workers = options.processes.map((roles) => workerVictim(roles, options, target));
+  const stop = async (): Promise<void> => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+    await server.stop();
+  };
   server.start();
-  await untilUp(target);
-  await setUpNamespace(target);
-  worker.start();
-  return { target, server, worker };
+  try {
+    await untilUp(target);
+    await setUpNamespace(target);
+    for (const worker of workers) worker.start();
+    return { target, server, workers, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function serverVictim(folder: string, port: number): Promise<Victim> {
+  const { path } = await findBinary(TEMPORAL_CLI);
+  const database = ['--db-filename', join(folder, 'temporal.db'), '--log-level', 'error'];
+  const args = [
+    'server',
+    'start-dev',
+    '--headless',
+    '--port',
+    String(port),
+    ...database,
+    ...searchAttributeArguments(),
+  ];
+  return new Victim('Temporal server', path, args, process.env, join(folder, 'server.log'));
+}
+
+/** A worker process for roles, not yet started. */
+export function workerVictim(
+  roles: readonly string[],
+  { folder, tag }: Pick<StageOptions, 'folder' | 'tag'>,
+  target: TemporalTarget
+): Victim {
+  const name = `worker ${roles.join('+')}`;
+  const options = ['--tag', tag, ...roles.flatMap((role) => ['--role', role])];
+  const args = [entryPath('cli/main.js'), 'worker', ...options];
+  const log = join(folder, `worker-${roles.join('-')}.log`);
+  return new Victim(name, process.execPath, args, targetEnvironment(target), log);
 }
 
 /** Returns when the server takes calls. */
 export async function untilUp(target: TemporalTarget, limitMs = 60_000): Promise<void> {
-  const deadline = Date.now() + limitMs;
+  const deadline = performance.now() + limitMs;
   for (;;) {
     try {
       await (await connectClient(target)).close();
       return;
     } catch (error) {
-      if (Date.now() > deadline) throw error;
+      if (performance.now() > deadline) throw error;
       await pause(100);
     }
   }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { PipelineError } from '../contracts/pipeline-error.js';
 
 /** Flushes a folder's entry table, so that a rename survives a power cut. */
@@ -48,6 +48,28 @@ export async function writeFileAtomic(
 /** A name next to `path` for an unfinished file; `*.partial-*` files are safe to delete when no writer lives. */
 export function temporaryName(path: string): string {
   return `${path}.partial-${process.pid}-${randomUUID().slice(0, 8)}`;
+}
+
+/** Last part of the path of an unfinished file or folder. */
+const UNFINISHED = /\.partial-\d+-[0-9a-f]{8}$/;
+
+/** Whether a path is that of an unfinished file or folder, or within such a folder. */
+export function isUnfinished(path: string): boolean {
+  return path.split('/').some((part) => UNFINISHED.test(part));
+}
+
+/**
+ * Removes every unfinished file and folder below a folder. Only for a caller that knows that no writer lives there.
+ *
+ * @throws PipelineError `StorageFailed` naming the folder
+ */
+export async function removeUnfinished(folder: string): Promise<void> {
+  try {
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+      if (UNFINISHED.test(entry.name)) await rm(join(entry.parentPath, entry.name), { recursive: true, force: true });
+  } catch (error) {
+    throw storageError(folder, error);
+  }
 }
 
 /** Turns a file system error into a `StorageFailed` that says what to do. */

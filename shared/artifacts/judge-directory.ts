@@ -81,7 +81,7 @@ function parseSummary(path: string, text: string): EvaluationSummary {
 }
 
 /** The fields a verdict needs; texts of memories and responses would fill the memory. */
-async function readScores(path: string): Promise<SampleScore[]> {
+export async function readScores(path: string): Promise<SampleScore[]> {
   const samples: SampleScore[] = [];
   const bad = await readJsonLines(path, (value) => {
     const sample = value as EvaluationSample;
@@ -124,7 +124,7 @@ export function parseRewardCsv(path: string, text: string): RewardPoint[] {
   });
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+export async function readIfThere(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
@@ -133,6 +133,6 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-function dataInvalid(path: string, reason: string): PipelineError {
+export function dataInvalid(path: string, reason: string): PipelineError {
   return new PipelineError('DataInvalid', `cannot read ${path}: ${reason}.`, { where: path });
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactKind } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
+import { isUnfinished } from './atomic-file.js';
 import { hashFileCached, listFiles } from './hash-cache.js';
 import { MANIFEST_FILE } from './run-paths.js';
 import { readSidecars, type Producer, type Sidecar } from './sidecar.js';
@@ -40,7 +41,7 @@ export interface Manifest {
 
 /** Files that no manifest lists: the manifest itself, our own folders, unfinished files. */
 export function isUnlisted(name: string): boolean {
-  return name.startsWith('.') || name === MANIFEST_FILE || /\.partial-\d+-[0-9a-f]{8}(\/|$)/.test(name);
+  return name.startsWith('.') || name === MANIFEST_FILE || isUnfinished(name);
 }
 
 /** The manifest of what lies in a run's folder now; every file is hashed (or known unchanged). */

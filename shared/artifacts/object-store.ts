@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { copyFile, link, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { storageError, syncDirectory, temporaryName } from './atomic-file.js';
-import { hashFileCached, rememberHash } from './hash-cache.js';
+import { hashFileCached, stayKnown } from './hash-cache.js';
 import { syncFile } from './move.js';
 import { STORE_FOLDER } from './run-paths.js';
 
@@ -25,17 +25,14 @@ export class ObjectStore {
    * Keeps a complete file under its hash; the file stays at its place, afterwards as a link to the object. A damaged object
    * is replaced.
    */
-  async keep(file: string, sha256: string, bytes: number): Promise<void> {
+  async keep(file: string, sha256: string): Promise<void> {
     const object = this.path(sha256);
     try {
       await mkdir(dirname(object), { recursive: true });
       if (!(await this.holds(sha256))) {
         await placeLink(file, object);
-        // A new link changes the change time: say that the bytes are known, else a large file is hashed again.
-        await rememberHash(object, { sha256, bytes });
       } else if ((await stat(object)).ino !== (await stat(file)).ino) {
         await placeLink(object, file);
-        await rememberHash(file, { sha256, bytes });
       }
     } catch (error) {
       throw storageError(object, error);
@@ -48,11 +45,10 @@ export class ObjectStore {
   }
 
   /** Puts an object at a path, whole or not at all. Verify it with {@link holds} before. */
-  async materialize(sha256: string, bytes: number, target: string): Promise<void> {
+  async materialize(sha256: string, target: string): Promise<void> {
     try {
       await mkdir(dirname(target), { recursive: true });
       await placeLink(this.path(sha256), target);
-      await rememberHash(target, { sha256, bytes });
       await syncDirectory(dirname(target));
     } catch (error) {
       throw storageError(target, error);
@@ -74,13 +70,16 @@ export async function hasHash(path: string, sha256: string): Promise<boolean> {
 /** Makes `target` the same file as `source` (or a synced copy), replacing what is there in one step. */
 export async function placeLink(source: string, target: string): Promise<void> {
   const temporary = temporaryName(target);
-  try {
-    await linkOrCopy(source, temporary);
-    await rename(temporary, target);
-  } finally {
-    // rename(2) between two links of one file does nothing and succeeds: the temporary name would stay.
-    await rm(temporary, { force: true });
-  }
+  // A new link changes the change time, and a large file must not be hashed again for that.
+  await stayKnown(source, async () => {
+    try {
+      await linkOrCopy(source, temporary);
+      await rename(temporary, target);
+    } finally {
+      // rename(2) between two links of one file does nothing and succeeds: the temporary name would stay.
+      await rm(temporary, { force: true });
+    }
+  });
 }
 
 async function linkOrCopy(source: string, target: string): Promise<void> {

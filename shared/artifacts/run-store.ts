@@ -9,7 +9,8 @@ import { moveFile, moveFolder } from './move.js';
 import { ObjectStore } from './object-store.js';
 import { checkedArtifactPath, checkedRelative, MANIFEST_FILE, META_FOLDER, runDirectory } from './run-paths.js';
 import { readSidecar, refOf, writeSidecar, type Description, type Sidecar } from './sidecar.js';
-import { readStage, writeStage, type StageOutput, type StageRecord } from './stage-index.js';
+import { setFilesAside } from './set-aside.js';
+import { readStage, removeStage, writeStage, type StageOutput, type StageRecord } from './stage-index.js';
 
 /** What is published: text or bytes, or a finished temporary file or folder, which is moved. */
 export type Source = string | Uint8Array | { file: string } | { folder: string };
@@ -94,8 +95,8 @@ export class RunStore {
   }
 
   private async keepObjects(target: string, measured: Measured): Promise<void> {
-    if (measured.files === undefined) return this.objects.keep(target, measured.sha256, measured.bytes);
-    for (const file of measured.files) await this.objects.keep(join(target, file.name), file.sha256, file.bytes);
+    if (measured.files === undefined) return this.objects.keep(target, measured.sha256);
+    for (const file of measured.files) await this.objects.keep(join(target, file.name), file.sha256);
   }
 
   /** The artifact at a path if it is complete and its bytes still have the published hash, else undefined. */
@@ -154,10 +155,12 @@ export class RunStore {
   /**
    * A finished stage with this key, of any run of the root. Its files are verified by hash and linked into this run; when
    * any of them is gone or damaged, nothing is linked and the answer is undefined.
+   *
+   * @param options - `onlyOf`: id of the one run whose stage is good enough
    */
-  async lookupStage(key: string): Promise<StageRecord | undefined> {
+  async lookupStage(key: string, options: { onlyOf?: string | undefined } = {}): Promise<StageRecord | undefined> {
     const stage = await readStage(this.root, key);
-    if (stage === undefined) return undefined;
+    if (stage === undefined || (options.onlyOf !== undefined && options.onlyOf !== stage.pipelineId)) return undefined;
     const missing: StageOutput[] = [];
     for (const output of stage.outputs) {
       const here = await this.find(output.path);
@@ -167,6 +170,16 @@ export class RunStore {
     }
     for (const output of missing) await this.materialize(output, stage.pipelineId);
     return { ...stage, outputs: stage.outputs.map(refOf) };
+  }
+
+  /** Forgets a finished stage: the next run that needs it makes it. Does nothing when it is not known. */
+  async forgetStage(key: string): Promise<void> {
+    await removeStage(this.root, key);
+  }
+
+  /** Moves files, and what is known of them, out of the run's way, see {@link setFilesAside}. */
+  async setAside(paths: readonly string[], name: string): Promise<void> {
+    await setFilesAside(this.directory, paths, name);
   }
 
   private async storeHolds(output: StageOutput): Promise<boolean> {
@@ -179,13 +192,13 @@ export class RunStore {
 
   private async materialize(output: StageOutput, madeBy: string): Promise<void> {
     const target = join(this.directory, checkedArtifactPath(output.path));
-    if (output.files === undefined) await this.objects.materialize(output.sha256, output.bytes, target);
+    if (output.files === undefined) await this.objects.materialize(output.sha256, target);
     else {
       const temporary = temporaryName(target);
       try {
         await mkdir(temporary, { recursive: true });
         for (const file of output.files) {
-          await this.objects.materialize(file.sha256, file.bytes, join(temporary, checkedRelative(file.name)));
+          await this.objects.materialize(file.sha256, join(temporary, checkedRelative(file.name)));
         }
         await moveFolder(temporary, target);
       } finally {

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
-import { writeFileAtomic } from './atomic-file.js';
+import { storageError, writeFileAtomic } from './atomic-file.js';
 import { STAGES_FOLDER } from './run-paths.js';
 import type { Sidecar } from './sidecar.js';
 
@@ -35,6 +35,13 @@ function stagePath(root: string, key: string): string {
 
 export async function writeStage(root: string, stage: StoredStage): Promise<void> {
   await writeFileAtomic(stagePath(root, stage.key), `${JSON.stringify(stage, null, 2)}\n`);
+}
+
+export async function removeStage(root: string, key: string): Promise<void> {
+  const path = stagePath(root, key);
+  await rm(path, { force: true }).catch((error: unknown) => {
+    throw storageError(path, error);
+  });
 }
 
 /** The stage of a key; undefined when there is none or its record is not whole. */

@@ -13,6 +13,8 @@ export interface RunHandle {
   root: string;
   /** SHA-256 of `recipe.json`; activities read the recipe from disk and check it. */
   recipeSha256: string;
+  /** The recipe's `oomFallback` replaces the settings it names. */
+  fallback?: true;
 }
 
 export type Phase = 'smoke' | 'train';
@@ -184,10 +186,19 @@ export interface ReportResult {
   manifest: ArtifactRef;
 }
 
+export interface SetAsideArgs {
+  run: RunHandle;
+  /** Stage whose files are to be made anew. */
+  stage: string;
+  models: string[];
+  datasets: string[];
+}
+
 /** Activities of role `data`. */
 export interface DataActivities {
   resolveRecipe(args: { pipelineId: string; recipe: unknown }): Promise<ResolveResult>;
   prepareData(args: { run: RunHandle }): Promise<PreparedData>;
+  setStageAside(args: SetAsideArgs): Promise<void>;
   openArm(args: OpenArmArgs): Promise<OpenArmResult>;
   convertRollouts(args: ConvertArgs): Promise<ConvertResult>;
   closeArm(args: CloseArmArgs): Promise<CloseArmResult>;
@@ -229,8 +240,28 @@ export interface ServerFacts {
   searchAttributes: string[];
 }
 
+/** What a webhook gets: why the run stands still or how it ended. */
+export interface RunNotice {
+  event: 'halted' | 'paused' | 'completed' | 'failed' | 'cancelled';
+  pipelineId: string;
+  recipe: string;
+  at: string;
+  runDirectory?: string;
+  stage?: string;
+  type?: string;
+  message?: string;
+  cure?: string;
+  verdict?: VerdictFacts;
+}
+
+export interface NotifyArgs {
+  settings: NonNullable<Recipe['notify']>;
+  notice: RunNotice;
+}
+
 /** Activities that every workflow worker runs, on the workflows' own queue. */
 export interface WorkflowQueueActivities {
+  notify(args: NotifyArgs): Promise<void>;
   inspectQueues(args: { queues: string[] }): Promise<QueueFacts[]>;
   inspectServer(args: object): Promise<ServerFacts>;
 }

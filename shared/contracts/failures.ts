@@ -142,6 +142,10 @@ export interface FailureDetails {
   where?: string;
   /** What to do, when more specific than the table's cure. */
   cure?: string;
+  /** What the activity was doing, in the words of its progress reports. */
+  phase?: string;
+  /** Host of the worker. */
+  host?: string;
 }
 
 export function isFailureType(value: unknown): value is FailureType {

@@ -22,6 +22,12 @@ export interface Progress {
   /** Failed attempts in all, also those no longer listed. */
   failedAttempts: number;
   halt?: HaltState;
+  /** Stages that are done and wait for the decision to go on. */
+  pause?: PauseState;
+  /** Stages that went on with the recipe's smaller settings after OutOfMemory. */
+  fallbacks?: FallbackRecord[];
+  /** What the operator should know and what changes nothing in the run: a webhook that failed, a stall that was observed. */
+  warnings?: string[];
   /** Seconds to the end, estimated from the steps so far; absent before the first step. */
   etaSeconds?: number;
   /** Absolute path of the run's directory on the workers' file system. */
@@ -30,7 +36,7 @@ export interface Progress {
   artifacts: ArtifactRef[];
 }
 
-export type PipelineState = 'running' | 'halted' | 'completed' | 'failed' | 'cancelled';
+export type PipelineState = 'running' | 'paused' | 'halted' | 'completed' | 'failed' | 'cancelled';
 
 export type StageState = 'pending' | 'running' | 'done' | 'reused' | 'failed' | 'halted' | 'cancelled';
 
@@ -44,6 +50,8 @@ export interface StageProgress {
   finishedAt?: string;
   /** Attempts of the stage's activities beyond the first of each. */
   retries: number;
+  /** Seconds spent in attempts that failed. */
+  secondsLost?: number;
   /** One sentence for people, e.g. what it waits for. */
   note?: string;
 }
@@ -79,6 +87,10 @@ export interface AttemptRecord {
   stage: string;
   activity: string;
   step?: number;
+  /** What the activity was doing: `rollout`, `restore`, `train`, …; where known. */
+  phase?: string;
+  /** Host of the worker, where known. */
+  host?: string;
   type: FailureType | string;
   message: string;
   at: string;
@@ -96,6 +108,18 @@ export interface HaltState {
   deadline?: string;
 }
 
+export interface PauseState {
+  stages: string[];
+  since: string;
+}
+
+export interface FallbackRecord {
+  stage: string;
+  at: string;
+  /** Settings of `oomFallback` that are in use. */
+  settings: Record<string, number>;
+}
+
 export interface VerdictFacts {
   outcome: VerdictOutcome;
   sentence: string;
@@ -103,12 +127,24 @@ export interface VerdictFacts {
 
 export type VerdictOutcome = 'passed' | 'not-passed' | 'not-comparable';
 
-/** Argument of the update `decide`. */
+/** Type of the failure of a paused run that a decision ended. */
+export const ABORTED = 'Aborted';
+
+export const DECISIONS = ['retry', 'abort', 'continue', 'retryFromStage'] as const;
+
+/**
+ * Argument of the update `decide`. `retry`: the halted stage again, from what is on disk. `retryFromStage`: the named stage is
+ * made anew and every stage after it runs again (what its inputs leave unchanged is reused). `continue`: go on after a pause.
+ * `abort`: the run ends.
+ */
 export interface Decision {
-  action: 'retry' | 'abort';
+  action: (typeof DECISIONS)[number];
+  /** With `retryFromStage`: a stage of `progress`, not after the one that waits. */
+  stage?: string;
   note?: string;
 }
 
 export const PIPELINE_WORKFLOW_TYPE = 'memAgentPipeline';
 export const PROGRESS_QUERY = 'progress';
 export const DECIDE_UPDATE = 'decide';
+export const CHILD_REPORT_SIGNAL = 'childReport';

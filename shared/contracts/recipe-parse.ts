@@ -14,7 +14,7 @@ const LARGEST_RECIPE = 1024 * 1024;
  * Checks a recipe and fills in every default.
  *
  * @param where - where it came from, for the message: a file's name or “the workflow argument”
- * @returns the normalized recipe: all defaults present, `onHalt` decided by the engine, `$schema` dropped
+ * @returns the normalized recipe: all defaults present, `onHalt` decided by the engine, `pauseAfter` a list, `$schema` dropped
  * @throws PipelineError RecipeInvalid whose `details.problems` names every wrong field
  */
 export function parseRecipe(value: unknown, where: string): Recipe {
@@ -22,8 +22,12 @@ export function parseRecipe(value: unknown, where: string): Recipe {
   const parsed = recipeSchema.safeParse(value);
   const problems = [...(parsed.success ? [] : schemaProblems(value, parsed.error.issues)), ...ruleProblems(value)];
   if (!parsed.success || problems.length > 0) throw invalid(where, [...new Set(problems)]);
-  const { $schema: _, onHalt, ...rest } = parsed.data;
-  return { ...rest, onHalt: onHalt ?? (rest.engine === 'ray' ? 'wait' : 'fail') };
+  const { $schema: _, onHalt, pauseAfter, ...rest } = parsed.data;
+  return {
+    ...rest,
+    onHalt: onHalt ?? (rest.engine === 'ray' ? 'wait' : 'fail'),
+    pauseAfter: typeof pauseAfter === 'string' ? [pauseAfter] : pauseAfter,
+  };
 }
 
 /**

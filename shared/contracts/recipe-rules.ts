@@ -1,4 +1,6 @@
+import { nearestName } from './nearest-name.js';
 import { found } from './recipe-problems.js';
+import { stageNames } from './stages.js';
 
 /**
  * Rules over several fields. They look at the recipe as it was written and at nothing that has the wrong type, so that they can
@@ -139,9 +141,46 @@ function clipRules(recipe: Members): string[] {
   return [`grpo.clip[0]: expected less than 1 (the ratio’s lower bound is 1 − clip), found ${clip[0]}`];
 }
 
+/** Stages the run can pause after: any but the first and the last, an arm's also for all arms at once. */
+function pauseRules(recipe: Members): string[] {
+  const given = recipe['pauseAfter'];
+  const wanted = typeof given === 'string' ? [given] : Array.isArray(given) ? given : [];
+  const stages = stageNames(Object.keys(members(recipe['arms'])).sort()).slice(1, -1);
+  const known = [...new Set([...stages, ...stages.map((stage) => stage.split(':')[0] as string)])];
+  return wanted
+    .filter((stage): stage is string => typeof stage === 'string' && stage !== '' && !known.includes(stage))
+    .map((stage) => {
+      const near = nearestName(stage, known);
+      const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean “${near}”?`;
+      return `pauseAfter: no stage to pause after is named ${found(stage)}; ${hint}`;
+    });
+}
+
+/** A fallback that needs as much memory as what it replaces would only fail again. */
+function fallbackRules(recipe: Members): string[] {
+  if (typeof recipe['oomFallback'] !== 'object') return [];
+  const fallback = members(recipe['oomFallback']);
+  if (Object.keys(fallback).length === 0) return ['oomFallback: names no smaller setting; leave it out or give one'];
+  if (has(fallback, 'tokensPerGpu') && !has(recipe, 'cluster'))
+    return ['oomFallback.tokensPerGpu: only with engine “ray” and its cluster'];
+  const replaced: [string, string, unknown][] = [
+    ['rolloutConcurrency', 'grpo.rolloutConcurrency', members(recipe['grpo'])['rolloutConcurrency'] ?? 64],
+    ['evaluationConcurrency', 'evaluation.concurrency', members(recipe['evaluation'])['concurrency'] ?? 16],
+    ['tokensPerGpu', 'cluster.tokensPerGpu', members(recipe['cluster'])['tokensPerGpu'] ?? 9216],
+  ];
+  return replaced
+    .filter(
+      ([key, , usual]) => typeof fallback[key] === 'number' && typeof usual === 'number' && fallback[key] >= usual
+    )
+    .map(
+      ([key, place, usual]) =>
+        `oomFallback.${key}: expected less than ${place} (${String(usual)}), found ${String(fallback[key])}`
+    );
+}
+
 /** @returns one sentence for each broken rule; empty when the recipe is consistent as far as it can be told */
 export function ruleProblems(value: unknown): string[] {
   const recipe = members(value);
   const rules = [modelRules, engineRules, dataRules, armRules, clusterRules, budgetRules, listRules, clipRules];
-  return rules.flatMap((rule) => rule(recipe));
+  return [...rules, pauseRules, fallbackRules].flatMap((rule) => rule(recipe));
 }

@@ -164,6 +164,54 @@ const limits = z.strictObject({
   parallelArms: z.boolean().default(true).describe('Train the arms side by side.'),
 });
 
+const notify = z.strictObject({
+  webhook: z
+    .string()
+    .regex(/^https?:\/\/[^\s/?#@]+([/?#]\S*)?$/, 'an http or https URL without user name')
+    .describe('URL that gets a small JSON message by POST when the run halts, pauses or ends.'),
+  header: z
+    .string()
+    .regex(/^[A-Za-z][A-Za-z0-9-]{0,63}$/)
+    .default('Authorization')
+    .describe('Header that carries the secret.'),
+  secretEnv: z
+    .string()
+    .regex(/^[A-Z][A-Z0-9_]{0,63}$/)
+    .optional()
+    .describe('Name of the environment variable of the workflow worker that holds the header’s value.'),
+});
+
+const seconds = (fallback: number, text: string) =>
+  z.number().positive().default(fallback).describe(`${text} Unit: seconds.`);
+
+const watchdogLimits = z.strictObject({
+  data: seconds(600, 'Longest time without a converted row while preparing data.'),
+  rollout: seconds(180, 'Longest time without a finished trajectory.'),
+  restore: seconds(300, 'Longest time of one replayed step while an engine is restored.'),
+  train: seconds(300, 'Longest time of one optimizer step.'),
+  checkpoint: seconds(180, 'Longest time of saving or converting a checkpoint.'),
+  evaluate: seconds(180, 'Longest time without a finished sample of an evaluation.'),
+});
+
+const watchdog = z.strictObject({
+  mode: z
+    .enum(['observe', 'fail'])
+    .default('fail')
+    .describe('fail: a stall ends the attempt as Stalled; observe: it is noted in progress, and the work goes on.'),
+  limits: watchdogLimits.prefault({}).describe('Longest time without progress, by phase.'),
+  firstStepFactor: z
+    .number()
+    .min(1)
+    .default(2)
+    .describe('The first piece of work of a phase in a worker may take this many times longer. No unit.'),
+});
+
+const oomFallback = z.strictObject({
+  rolloutConcurrency: positiveInt.optional().describe('Replaces grpo.rolloutConcurrency: sequences at once.'),
+  evaluationConcurrency: positiveInt.optional().describe('Replaces evaluation.concurrency: sequences at once.'),
+  tokensPerGpu: positiveInt.optional().describe('Replaces cluster.tokensPerGpu (engine ray). Unit: tokens.'),
+});
+
 /** Everything a run depends on, with defaults filled in. */
 export const recipeSchema = z.strictObject({
   $schema: z.string().optional().describe('Path of recipe.schema.json, for editors.'),
@@ -190,6 +238,17 @@ export const recipeSchema = z.strictObject({
     .enum(['wait', 'fail'])
     .optional()
     .describe('Halted pipelines wait for `decide` or fail at once. Default: wait for ray, fail for embedded.'),
+  pauseAfter: z
+    .union([z.string().min(1), z.array(z.string().min(1))])
+    .default([])
+    .describe(
+      'Stage or stages after which the run waits for `decide`: data, smoke, train, convert, evaluate, judge; with an arm as in train:relax.'
+    ),
+  notify: notify.optional().describe('Webhook for halt, pause and end of the run.'),
+  watchdog: watchdog.prefault({}).describe('Detects work that does not get on.'),
+  oomFallback: oomFallback
+    .optional()
+    .describe('Smaller settings that are tried once after OutOfMemory; the report names them as a deviation.'),
   artifacts: z
     .string()
     .min(1)

@@ -5,4 +5,7 @@ import type { recipeSchema } from './recipe-schema.js';
 export type RecipeInput = z.input<typeof recipeSchema>;
 
 /** A recipe with every default filled in, as `recipe.json` of a run holds it. */
-export type Recipe = Omit<z.output<typeof recipeSchema>, 'onHalt' | '$schema'> & { onHalt: 'wait' | 'fail' };
+export type Recipe = Omit<z.output<typeof recipeSchema>, 'onHalt' | 'pauseAfter' | '$schema'> & {
+  onHalt: 'wait' | 'fail';
+  pauseAfter: string[];
+};

@@ -21,6 +21,8 @@ export interface BuildLengthsOptions {
    * Default false.
    */
   allowRepeats?: boolean;
+  /** Called after each item: a length, and items of it that are done. */
+  onProgress?: (progress: { length: number; done: number; total: number }) => void;
   signal?: AbortSignal;
 }
 
@@ -87,6 +89,7 @@ async function buildOne(
       const context = documents.map((text, at) => `Document ${at + 1}:\n${text}`).join('\n\n');
       const row = { index, input: item.question, context, answers: [item.answer], num_docs: length };
       await writer.write(`${index === 0 ? '[' : ','}\n${JSON.stringify(row)}`);
+      options.onProgress?.({ length, done: index + 1, total: items.length });
       await nextTurn();
     }
     await writer.write('\n]\n');
@@ -124,7 +127,7 @@ function documentsOf(
 function repeatDistractors(options: BuildLengthsOptions, documents: string[], item: HotpotItem, length: number): void {
   const distractors = documents.slice(item.gold.length);
   if (options.allowRepeats !== true || distractors.length === 0) {
-    const cure = 'Give a larger HotpotQA file, a smaller length, or allow repeated distractors';
+    const cure = 'Give a larger HotpotQA file, a smaller length, or allow repeated distractors (--allow-repeats)';
     throw new PipelineError(
       'DataInvalid',
       `${options.source} has ${documents.length} different paragraphs for a context of ${length} documents. ${cure}`,

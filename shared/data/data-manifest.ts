@@ -1,3 +1,4 @@
+import type { Flavour } from '../contracts/trajectory.js';
 import type { ConvertedFile } from './convert-file.js';
 import type { SkipReport } from './skip-report.js';
 
@@ -25,6 +26,8 @@ export interface DataArtifact {
     read_rows: number;
     /** Rows wanted at most, or null for all. */
     limit: number | null;
+    /** Whose converter's rules, where they are not relax's. */
+    flavour?: 'vime';
     skipped: SkipReport;
   };
 }
@@ -52,7 +55,8 @@ export function dataArtifact(
   source: HashedSource,
   path: string,
   converted: ConvertedFile,
-  limit?: number
+  limit?: number,
+  flavour?: Flavour
 ): DataArtifact {
   return {
     name: source.name,
@@ -69,6 +73,7 @@ export function dataArtifact(
       skipped_rows: converted.skipped.total,
       read_rows: converted.rowsRead,
       limit: limit ?? null,
+      ...(flavour === 'vime' ? { flavour } : {}),
       skipped: converted.skipped,
     },
   };

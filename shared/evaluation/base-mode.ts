@@ -1,12 +1,11 @@
 import { PipelineError } from '../contracts/pipeline-error.js';
-import { prepareContext } from '../memory/chunking.js';
-import { encodePrompt, type Prompt } from '../memory/prompt-ids.js';
+import { encodePrompt, encodeText, type Prompt } from '../memory/prompt-ids.js';
 import { stripStopTexts } from '../memory/prompts.js';
 import type { EvaluationItem } from './dataset.js';
 import type { SamplePlace } from './sample-record.js';
 import type { EvaluationSettings } from './settings.js';
 import { turnGenerator, type InferOutcome } from './turn-generator.js';
-import type { EvaluateOptions } from './types.js';
+import type { ContextCut, EvaluateOptions } from './types.js';
 
 /** What follows the context in the single request of mode `base` (the reference's text). */
 function questionPart(question: string): string {
@@ -20,9 +19,9 @@ interface Fitted {
 }
 
 /**
- * Mode `base`: one request with as much of the context's beginning as fits; question and instruction are never cut. The
- * instruction has at most `maxInputTokens` tokens, as in the reference, and with the chat template and the answer it fits the
- * server's context, which the reference leaves to the server.
+ * Mode `base`: one request with as much of the context as fits; question and instruction are never cut. The instruction has
+ * at most `maxInputTokens` tokens, as in the reference, and with the chat template and the answer it fits the server's context,
+ * which the reference leaves to the server.
  */
 export async function inferOnce(
   item: EvaluationItem,
@@ -72,15 +71,23 @@ async function fit(
       'DataInvalid',
       `question and instruction alone have more than ${settings.maxInputTokens} tokens: no context fits`
     );
-  const whole = await prepareContext(tokenizer, item.context, { ...limits, chunkTokens: budget, maxChunks: 1 }, signal);
-  let kept = whole.tokensRead;
-  let text = whole.chunks[0] ?? '';
+  const ids = await encodeText(tokenizer, item.context, signal);
+  let kept = Math.min(budget, ids.length);
   for (;;) {
-    const prompt = await encodePrompt(tokenizer, text + part, enableThinking, signal);
+    const instruction = tokenizer.decode(keptIds(ids, kept, settings.contextCut)) + part;
+    const prompt = await encodePrompt(tokenizer, instruction, enableThinking, signal);
+    const { length } = await encodeText(tokenizer, instruction, signal);
     // Putting texts together can move a token border: the lengths are those of what is really sent.
-    const over = Math.max(tokenizer.encode(text + part).length - settings.maxInputTokens, prompt.ids.length - room);
-    if (over <= 0 || kept === 0) return { prompt, contextTokens: whole.totalTokens, tokensRead: kept };
+    const over = Math.max(length - settings.maxInputTokens, prompt.ids.length - room);
+    if (over <= 0 || kept === 0) return { prompt, contextTokens: ids.length, tokensRead: kept };
     kept = Math.max(0, kept - over);
-    text = tokenizer.decode(tokenizer.encode(item.context, kept), { skipSpecialTokens: true });
   }
+}
+
+/** Ids of a context that is cut to `count` tokens. With an odd count, `middle` keeps one more of the beginning. */
+function keptIds(ids: readonly number[], count: number, cut: ContextCut | undefined): readonly number[] {
+  if (count >= ids.length) return ids;
+  if (cut !== 'middle') return ids.slice(0, count);
+  const tail = Math.floor(count / 2);
+  return [...ids.slice(0, count - tail), ...ids.slice(ids.length - tail)];
 }

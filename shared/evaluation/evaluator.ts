@@ -2,7 +2,9 @@ import { setMaxListeners } from 'node:events';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import { onAbort } from '../inference/on-abort.js';
 import { openEvaluationData, removeScratch, type EvaluationData } from './dataset.js';
+import { conditionsOf } from './conditions.js';
 import { inferenceFor, type Infer } from './infer.js';
+import { refuseOtherResults } from './other-results.js';
 import { completeResults, writeResults } from './result-files.js';
 import { answeredSample, failedSample, type SamplePlace } from './sample-record.js';
 import { checkServer } from './server-check.js';
@@ -23,7 +25,8 @@ const DEFAULT_ATTEMPTS = 2;
  * files are the same, byte for byte, whatever the order and number of calls (as far as the server takes a seed).
  *
  * @throws PipelineError DataInvalid; PinMismatch before the first request when the server is not the expected one;
- *   EngineUnavailable when the server answers no sample any more; StorageFailed. The signal's reason when it is aborted.
+ *   EngineUnavailable when the server answers no sample any more; StorageFailed; UserError for results of other settings in
+ *   the files (`keepOtherResults`). The signal's reason when it is aborted.
  *   Samples with request errors do not throw: see `summary.errors`.
  */
 export async function evaluateDataset(options: EvaluateOptions): Promise<EvaluationOutcome> {
@@ -42,10 +45,13 @@ export async function evaluateDataset(options: EvaluateOptions): Promise<Evaluat
     });
     const settings = evaluationSettings(options, data, server);
     const paths = { samplesPath: options.samplesPath, summaryPath: options.summaryPath };
+    const workingPath = `${options.samplesPath}.working`;
+    const conditions = conditionsOf(options, settings, data);
+    if (options.keepOtherResults === true) await refuseOtherResults({ ...paths, workingPath }, settings, conditions);
     const finish = (): number => (performance.now() - startedAt) / 1000;
     const complete = await completeResults(options, settings);
     if (complete) return { ...paths, summary: complete, server, reused: true, resumed: 0, seconds: finish() };
-    const working = await WorkingFile.open(`${options.samplesPath}.working`, settings.sha256);
+    const working = await WorkingFile.open(workingPath, settings.sha256, conditions);
     const run = new EvaluationRun(options, settings, data, working);
     try {
       await run.all();
@@ -74,6 +80,8 @@ class EvaluationRun {
   private next = 0;
   private finished = 0;
   private subEmSum = 0;
+  private boxedEmSum = 0;
+  private lastError: string | undefined;
   private errors = 0;
   /** Samples in a row that failed because the server was not there. */
   private unavailable = 0;
@@ -89,7 +97,10 @@ class EvaluationRun {
     for (let index = 0; index < this.total; index += 1) {
       const done = working.done.get(index);
       if (done === undefined || done.error !== undefined) this.pending.push(index);
-      else this.subEmSum += done.judge_sub_em;
+      else {
+        this.subEmSum += done.judge_sub_em;
+        this.boxedEmSum += done.judge_boxed_em;
+      }
     }
     this.resumed = this.total - this.pending.length;
     // Every running trajectory listens to it.
@@ -161,7 +172,11 @@ class EvaluationRun {
   private count(sample: StoredSample): void {
     this.finished += 1;
     this.subEmSum += sample.judge_sub_em;
-    if (sample.error !== undefined) this.errors += 1;
+    this.boxedEmSum += sample.judge_boxed_em;
+    if (sample.error !== undefined) {
+      this.errors += 1;
+      this.lastError = sample.error;
+    }
     const done = this.resumed + this.finished;
     this.options.onProgress?.({
       done,
@@ -169,6 +184,8 @@ class EvaluationRun {
       errors: this.errors,
       samplesPerSecond: this.finished / ((performance.now() - this.startedAt) / 1000),
       subEmPct: (this.subEmSum / done) * 100,
+      boxedEmPct: (this.boxedEmSum / done) * 100,
+      ...(this.lastError === undefined ? {} : { lastError: this.lastError }),
     });
   }
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { hashFile, writeFileAtomic } from '../artifacts/atomic-file.js';
 import { AtomicTextWriter } from '../data/line-writer.js';
 import { aggregate } from '../scoring/aggregate.js';
-import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
+import { conditionsOf } from './conditions.js';
 import type { EvaluationData } from './dataset.js';
 import type { EvaluationSettings } from './settings.js';
 import type { EvaluateOptions, StoredSummary } from './types.js';
@@ -44,28 +44,8 @@ function summarize(
   return {
     ...aggregate(samples),
     ...(settings.samplesPerItem === 1 ? {} : { pass_at_n_pct: passAtN(samples, settings.samplesPerItem) }),
-    mode: settings.mode,
-    model: options.modelName,
-    tokenizer: options.tokenizerName,
-    data_file: options.dataName,
-    data_sha256: data.sha256,
-    evaluator_schema_version: EVALUATOR_SCHEMA_VERSION,
-    temperature: options.temperature,
-    top_p: options.topP,
-    sampling_count: settings.samplesPerItem,
-    seed: settings.server.seeding === 'none' ? null : settings.seed,
-    enable_thinking: options.enableThinking,
-    chunk_tokens: options.limits.chunkTokens,
-    max_memory_tokens: options.limits.memoryTokens,
-    max_final_tokens: options.limits.finalTokens,
-    max_chunks: options.limits.maxChunks,
-    max_input_tokens: settings.maxInputTokens,
-    server_max_model_len: settings.contextLength,
+    ...conditionsOf(options, settings, data),
     contexts_truncated: samples.filter((sample) => sample.context_truncated).length,
-    flavour: settings.flavour,
-    items: settings.items,
-    tokenizer_sha256: options.tokenizer.sha256,
-    server: settings.server,
     context_tokens: sum('context_tokens'),
     tokens_read: sum('tokens_read'),
     settings_sha256: settings.sha256,

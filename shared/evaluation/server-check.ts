@@ -1,11 +1,22 @@
 import { resolve } from 'node:path';
 import { PipelineError } from '../contracts/pipeline-error.js';
+import { printable } from '../inference/printable.js';
 import type { ServerFacts } from '../inference/types.js';
 
 export interface ServerExpectation {
   modelPath?: string | undefined;
   contextLength?: number | undefined;
   weightsVersion?: string | undefined;
+}
+
+/** The model's path, or a name under which the server takes requests for it. */
+function isModel(facts: ServerFacts, expected: string): boolean {
+  return facts.servedNames.includes(expected) || sameModel(facts.modelPath ?? '', expected);
+}
+
+function servedModel({ modelPath, servedNames }: ServerFacts): string | null {
+  const names = [...new Set([...(modelPath === null ? [] : [modelPath]), ...servedNames])];
+  return names.length === 0 ? null : names.map((name) => printable(name, 200)).join(', ');
 }
 
 /** Servers repeat the path as they were given it: relative, with a trailing slash, or absolute. */
@@ -25,7 +36,7 @@ export function checkServer(facts: ServerFacts, expected: ServerExpectation): vo
       problems.push(`${name}: the server has ${String(served)}, expected ${String(wanted)}`);
   };
   const { modelPath, contextLength, weightsVersion } = expected;
-  compare('model', facts.modelPath, modelPath, sameModel(facts.modelPath ?? '', modelPath ?? ''));
+  compare('model', servedModel(facts), modelPath, isModel(facts, modelPath ?? ''));
   compare('context length', facts.contextLength, contextLength, facts.contextLength === contextLength);
   compare('weights version', facts.weightsVersion, weightsVersion, facts.weightsVersion === weightsVersion);
   if (problems.length === 0) return;

@@ -2,19 +2,24 @@ import { hashJson } from '../contracts/canonical-json.js';
 import type { ServerFacts } from '../inference/types.js';
 import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
 import type { EvaluationData } from './dataset.js';
-import type { EvaluateOptions, ServerRecord } from './types.js';
+import type { ContextCut, EvaluateOptions, ServerRecord } from './types.js';
 
 /** The evaluation with every default filled in, as far as it decides results. */
 export interface EvaluationSettings {
   mode: 'recurrent' | 'base';
+  /** Mode `base` only. */
+  contextCut?: ContextCut;
   flavour: 'relax' | 'vime';
   samplesPerItem: number;
-  seed: number;
+  /** null = requests carry no seed. */
+  seed: number | null;
   datasetNumber: number;
   items: number;
   /** Context length of the server, tokens. */
   contextLength: number;
   maxInputTokens: number;
+  /** Ids of the model, padding included. */
+  modelVocabSize: number;
   server: ServerRecord;
   /** SHA-256 over all of it, the data and the weights' identity. */
   sha256: string;
@@ -29,18 +34,22 @@ export function evaluationSettings(
   facts: ServerFacts
 ): EvaluationSettings {
   const contextLength = facts.contextLength ?? options.serverContext ?? DEFAULT_CONTEXT;
+  const mode = options.mode ?? 'recurrent';
   const settings = {
-    mode: options.mode ?? 'recurrent',
+    mode,
+    ...(mode === 'base' ? { contextCut: options.contextCut ?? 'end' } : {}),
     flavour: options.flavour ?? 'relax',
     samplesPerItem: options.samplesPerItem ?? 1,
-    seed: options.seed ?? 0,
+    seed: options.seed === undefined ? 0 : options.seed,
     datasetNumber: options.datasetNumber ?? 0,
     items: data.items,
     contextLength,
     maxInputTokens: options.maxInputTokens ?? contextLength - options.limits.finalTokens,
     server: serverRecord(facts),
   };
-  return { ...settings, sha256: settingsHash(options, data, settings) };
+  // No part of the hash: it only decides which replies are errors.
+  const modelVocabSize = options.modelVocabSize ?? facts.vocabSize ?? options.tokenizer.vocabSize;
+  return { ...settings, modelVocabSize, sha256: settingsHash(options, data, settings) };
 }
 
 function serverRecord(facts: ServerFacts): ServerRecord {
@@ -57,7 +66,7 @@ function serverRecord(facts: ServerFacts): ServerRecord {
 function settingsHash(
   options: EvaluateOptions,
   data: EvaluationData,
-  settings: Omit<EvaluationSettings, 'sha256'>
+  settings: Omit<EvaluationSettings, 'sha256' | 'modelVocabSize'>
 ): string {
   const { chunkTokens, memoryTokens, finalTokens, maxChunks } = options.limits;
   return hashJson({

@@ -3,6 +3,12 @@ import type { InferenceClient, InferenceProtocol, ServerFacts } from '../inferen
 import type { EvaluationMode, EvaluationSample, EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Tokenizer } from '../tokenizer/types.js';
 
+/**
+ * Part of a long context that mode `base` leaves out: `end` keeps its beginning (relax's evaluator), `middle` keeps as many
+ * tokens of its beginning as of its end (MemAgent's own evaluation of models without a memory).
+ */
+export type ContextCut = 'end' | 'middle';
+
 export interface EvaluateOptions {
   /** Converted data set (JSON Lines), or the rows as published (JSON list, JSONL, Parquet), which are converted first. */
   dataPath: string;
@@ -22,6 +28,8 @@ export interface EvaluateOptions {
   flavour?: Flavour;
   /** Default recurrent. */
   mode?: EvaluationMode;
+  /** Which part of a context that does not fit is left out in mode `base`. Default end. */
+  contextCut?: ContextCut;
   /** `enable_thinking` of the chat template; null leaves it unset. */
   enableThinking: boolean | null;
   temperature: number;
@@ -34,20 +42,28 @@ export interface EvaluateOptions {
   concurrency?: number;
   /** Attempts of a sample whose requests failed, each from its beginning. Default 2. */
   attemptsPerSample?: number;
-  /** Sampling seed. Default 0. */
-  seed?: number;
+  /** Sampling seed. Default 0. null = send none: the server draws as it likes. */
+  seed?: number | null;
   /** Stands for the training step in the sampling key, so that no two data sets share draws. Default 0. */
   datasetNumber?: number;
   /** Context length the server must have, tokens. Left out: whatever it has. */
   serverContext?: number;
   /** Longest prompt of mode `base`, tokens. Default: context length − final tokens. */
   maxInputTokens?: number;
-  /** Path or id the server must have loaded. Left out: not checked. */
+  /** Path of the model the server must have loaded, or a name it serves. Left out: not checked. */
   expectedModelPath?: string;
   /** Weights version the server must have. Left out: not checked. */
   expectedWeightsVersion?: string;
   /** What else tells these weights from others, e.g. their SHA-256: earlier samples of other weights are not reused. */
   weightsIdentity?: string;
+  /**
+   * Refuse to write over results of other settings instead of replacing them: for people who type the settings. Default false.
+   */
+  keepOtherResults?: boolean;
+  /**
+   * Ids of the model, padding included (`vocab_size` of its config.json). Default: what the server says, else the tokenizer's.
+   */
+  modelVocabSize?: number;
   signal?: AbortSignal;
   onProgress?: (progress: EvaluationProgress) => void;
 }
@@ -61,6 +77,9 @@ export interface EvaluationProgress {
   samplesPerSecond: number;
   /** Over the samples done so far, percent. */
   subEmPct: number;
+  boxedEmPct: number;
+  /** Of the latest sample that has no result. */
+  lastError?: string;
 }
 
 /** What of the server belongs to the result: the same for the same server, wherever it runs. */
@@ -80,6 +99,8 @@ export interface StoredSummary extends EvaluationSummary {
   items: number;
   tokenizer_sha256: string;
   server: ServerRecord;
+  /** Mode `base` only. */
+  context_cut?: ContextCut;
   /** Tokens of all contexts, and how many of them were read: less exactly when a context was truncated. */
   context_tokens: number;
   tokens_read: number;

@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, open, rm, truncate, type FileHandle } from 'node:fs/promises';
+import { copyFile, mkdir, open, rename, rm, truncate, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { storageError } from '../artifacts/atomic-file.js';
+import { storageError, temporaryName } from '../artifacts/atomic-file.js';
 import { isRecord } from '../inference/reply-checks.js';
 import type { ScoredSample } from '../scoring/aggregate.js';
+import type { Conditions } from './conditions.js';
 import type { StoredSample } from './types.js';
 
 const NEWLINE = 0x0a;
@@ -51,14 +52,19 @@ export class WorkingFile {
     private size: number
   ) {}
 
-  /** Opens the file of an interrupted evaluation, or begins a new one. A torn last line is cut off. */
-  static async open(path: string, settings: string): Promise<WorkingFile> {
+  /**
+   * Opens the file of an interrupted evaluation, or begins a new one. A torn last line is cut off.
+   *
+   * @param settings hash of the settings
+   * @param conditions the same for people, kept in the first line
+   */
+  static async open(path: string, settings: string, conditions: Conditions): Promise<WorkingFile> {
     try {
       await mkdir(dirname(path), { recursive: true });
-      const header = Buffer.from(`${JSON.stringify({ evaluation: settings })}\n`);
+      const header = Buffer.from(`${JSON.stringify({ evaluation: settings, conditions })}\n`);
       const found = await scan(path, header);
       if (found === undefined) await rm(path, { force: true });
-      else await truncate(path, found.end);
+      else await takeOver(path, found.end);
       const file = new WorkingFile(path, await open(path, 'a+'), found?.end ?? 0);
       if (found === undefined) await file.write(header);
       for (const [index, sample] of found?.samples ?? []) file.done.set(index, sample);
@@ -108,6 +114,21 @@ export class WorkingFile {
       await this.handle.truncate(this.size).catch(() => undefined);
       throw storageError(this.path, error);
     }
+  }
+}
+
+/**
+ * Puts a copy of the whole lines in the file's place. An earlier attempt that was given up may still be at work, e.g. after its
+ * host was frozen: what it goes on to write must not come between the lines that are counted here.
+ */
+async function takeOver(path: string, end: number): Promise<void> {
+  const temporary = temporaryName(path);
+  try {
+    await copyFile(path, temporary);
+    await truncate(temporary, end);
+    await rename(temporary, path);
+  } finally {
+    await rm(temporary, { force: true });
   }
 }
 

@@ -87,6 +87,7 @@ async function readFacts(get: Get, context: ProtocolContext): Promise<Omit<Serve
   const defaults = isRecord(props['default_generation_settings']) ? props['default_generation_settings'] : {};
   return {
     modelPath: stringOrNull(props['model_path']) ?? stringOrNull(entry.fields['root']) ?? entry.id,
+    servedNames: entry.names,
     contextLength:
       countOrNull(entry.fields['max_model_len']) ?? countOrNull(meta['n_ctx']) ?? countOrNull(defaults['n_ctx']),
     vocabSize: countOrNull(meta['n_vocab']),

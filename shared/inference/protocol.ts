@@ -22,8 +22,11 @@ export interface Protocol {
   facts(get: Get): Promise<Omit<ServerFacts, 'protocol' | 'endpoint'>>;
 }
 
+/** Longest text that is taken for a name or a version; what is longer is not stored in every result. */
+const LONGEST_FACT = 4096;
+
 export function stringOrNull(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
+  return typeof value === 'string' && value !== '' && value.length <= LONGEST_FACT ? value.toWellFormed() : null;
 }
 
 export function countOrNull(value: unknown): number | null {

@@ -1,5 +1,6 @@
 import type { Get, Post, Protocol, ProtocolContext } from './protocol.js';
 import { countOrNull, stringOrNull } from './protocol.js';
+import { listedNames } from './models.js';
 import { checkTokenReply, isRecord, show, weightsVersionOf } from './reply-checks.js';
 import { RequestFailure, unusableReply } from './request-failure.js';
 import { requestSeed } from './seed.js';
@@ -110,6 +111,7 @@ async function readFacts(get: Get): Promise<Omit<ServerFacts, 'protocol' | 'endp
   const entry: unknown = Array.isArray(list) ? list[0] : undefined;
   return {
     modelPath: stringOrNull(model['model_path']),
+    servedNames: listedNames(models),
     contextLength:
       countOrNull(isRecord(entry) ? entry['max_model_len'] : null) ??
       countOrNull(model['context_length']) ??
@@ -134,10 +136,16 @@ function samplingDefaults(value: unknown): ServerFacts['samplingDefaults'] {
   return isRecord(value) ? scalars(value) : null;
 }
 
+/** Settings of a real server are a few dozen short values; whatever else comes is not stored in every result. */
+const LONGEST_SETTING = 256;
+const MOST_SETTINGS = 100;
+
 /** The members that are plain values. */
 export function scalars(value: Record<string, unknown>): NonNullable<ServerFacts['samplingDefaults']> {
   const kept = Object.entries(value).filter(
-    (entry): entry is [string, number | string | boolean | null] => entry[1] === null || typeof entry[1] !== 'object'
+    (entry): entry is [string, number | string | boolean | null] =>
+      entry[0].length <= LONGEST_SETTING && (entry[1] === null || typeof entry[1] !== 'object')
   );
-  return Object.fromEntries(kept);
+  const short = kept.filter(([, setting]) => typeof setting !== 'string' || setting.length <= LONGEST_SETTING);
+  return Object.fromEntries(short.slice(0, MOST_SETTINGS));
 }

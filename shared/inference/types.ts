@@ -60,6 +60,8 @@ export interface ServerFacts {
   endpoint: string;
   /** Path or id of the model that is loaded. */
   modelPath: string | null;
+  /** Names under which the server takes requests, as it lists them; that of `modelPath` first. */
+  servedNames: readonly string[];
   /** Tokens of prompt and reply together that one request may have. */
   contextLength: number | null;
   vocabSize: number | null;

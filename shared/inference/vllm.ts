@@ -37,6 +37,7 @@ export function vllmProtocol(context: ProtocolContext): Protocol {
       const weights = await get('/weight_info');
       return {
         modelPath: stringOrNull(entry.fields['root']) ?? entry.id,
+        servedNames: entry.names,
         contextLength: countOrNull(entry.fields['max_model_len']),
         vocabSize: null,
         weightsVersion: isRecord(weights) ? stringOrNull(weights['weight_version']) : null,

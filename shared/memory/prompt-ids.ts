@@ -32,10 +32,19 @@ export async function encodePrompt(
   const known = isKept ? cache.get(instruction) : undefined;
   if (known !== undefined) return { ids: known, messages };
   const text = tokenizer.renderChat(messages, { addGenerationPrompt: true, enableThinking });
-  const ids =
-    text.length <= LARGE_TEXT ? tokenizer.encode(text) : await poolFor(tokenizer).run({ kind: 'encode', text }, signal);
+  const ids = await encodeText(tokenizer, text, signal);
   if (isKept) cache.set(instruction, ids);
   return { ids, messages };
+}
+
+/** Ids of a text; a long one is encoded in a worker thread. */
+export async function encodeText(
+  tokenizer: Tokenizer,
+  text: string,
+  signal: AbortSignal | undefined
+): Promise<readonly number[]> {
+  if (text.length <= LARGE_TEXT) return tokenizer.encode(text);
+  return await poolFor(tokenizer).run({ kind: 'encode', text }, signal);
 }
 
 function cacheOf(tokenizer: Tokenizer, enableThinking: boolean | null): GenerationalCache<readonly number[]> {

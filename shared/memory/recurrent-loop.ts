@@ -4,7 +4,7 @@ import { pyStrip } from '../data/python/value.js';
 import { LARGE_TEXT, poolFor } from '../tokenizer/pool.js';
 import { prepareContext } from './chunking.js';
 import { checkLimits } from './limits.js';
-import { encodePrompt } from './prompt-ids.js';
+import { encodePrompt, encodeText } from './prompt-ids.js';
 import { finalInstruction, memoryInstruction, NO_MEMORY, stripStopTexts } from './prompts.js';
 import { truncateToTokens, type BoundedText } from './truncate.js';
 import { turnRecord } from './turn-record.js';
@@ -156,8 +156,7 @@ class Pass {
 
   async #encode(text: string): Promise<readonly number[]> {
     const { tokenizer, signal } = this.deps;
-    if (text.length <= LARGE_TEXT) return tokenizer.encode(text);
-    return await poolFor(tokenizer).run({ kind: 'encode', text }, signal);
+    return await encodeText(tokenizer, text, signal);
   }
 
   /** What is returned when anything was thrown on the way. */

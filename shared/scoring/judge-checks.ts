@@ -1,9 +1,10 @@
-import type { PyValue } from '../data/python/value.js';
+import { PythonError, type PyValue } from '../data/python/value.js';
+import { pyFloat } from '../literals/python-numbers.js';
 import { pyRepr } from '../data/python/text.js';
 import { aggregate } from './aggregate.js';
 import { summaryValues, validateCompatibleSummaries, type Incompatibility } from './compare.js';
-import { capitalized, listWords, namedDatasets, type NamedDataset } from './judge-words.js';
-import type { DatasetEvaluation, JudgeInput, ModelEvaluations } from './verdict-types.js';
+import { asksFor, capitalized, listWords, namedDatasets, type NamedDataset } from './judge-words.js';
+import type { AcceptanceMetric, DatasetEvaluation, JudgeInput, ModelEvaluations } from './verdict-types.js';
 
 /** Name of the frozen base in verdicts. */
 export const BASE = 'base';
@@ -14,16 +15,17 @@ export interface NamedModel {
   evaluations: ModelEvaluations;
 }
 
-/** The base and all arms, in the order they are reported. */
+/** The base, where the rule asks for it, and all arms, in the order they are reported. */
 export function namedModels(input: JudgeInput): NamedModel[] {
-  return [{ name: BASE, evaluations: input.base }, ...input.arms];
+  const base = asksFor(input, 'baselines') ? [{ name: BASE, evaluations: input.base }] : [];
+  return [...base, ...input.arms];
 }
 
 /** Every reason why the models cannot be compared, in plain words; empty = they can. */
 export function reasonsAgainst(input: JudgeInput): string[] {
   const models = namedModels(input);
   const reasons: string[] = [];
-  if (input.arms.length < 2) {
+  if (input.arms.length < (asksFor(input, 'pairs') ? 2 : 1)) {
     reasons.push(`The rule compares two trained arms, and there ${input.arms.length === 1 ? 'is one' : 'is none'}.`);
   }
   if (new Set(models.map((model) => model.name)).size < models.length) {
@@ -50,6 +52,8 @@ function datasetReasons(dataset: NamedDataset, models: readonly NamedModel[]): s
     reasons.push(...found.map((reason) => `${where}: ${inWords(reason, names)}.`));
   }
   for (const { name, evaluation } of present) {
+    if (!hasMetric(evaluation, dataset.metric))
+      reasons.push(`${where}: the summary of ${name} has no number ${dataset.metric}_pct.`);
     const fault = sampleFault(evaluation);
     if (fault !== null) reasons.push(`${where}: ${fault.replace('MODEL', name)}.`);
   }
@@ -97,6 +101,7 @@ function shown(value: PyValue): string {
 /** A summary must be what its samples give: the verdict rests on the samples. */
 function sampleFault(evaluation: DatasetEvaluation): string | null {
   const { summary, samples } = evaluation;
+  if (samples === null) return null;
   if (samples.length !== summary.total) {
     return `the summary of MODEL counts ${summary.total} samples, and there are ${samples.length}`;
   }
@@ -109,17 +114,29 @@ function sampleFault(evaluation: DatasetEvaluation): string | null {
 }
 
 function sameSamples(first: DatasetEvaluation, second: DatasetEvaluation): boolean {
-  return (
-    first.samples.length === second.samples.length &&
-    first.samples.every((sample, at) => sample._id === second.samples[at]?._id)
-  );
+  const [a, b] = [first.samples, second.samples];
+  if (a === null || b === null) return true;
+  return a.length === b.length && a.every((sample, at) => sample._id === b[at]?._id);
 }
 
-/** True when two evaluations of one data set may be set against each other. */
-export function comparable(first: DatasetEvaluation, second: DatasetEvaluation): boolean {
+/** Whether a summary has the percentage that the rule compares, in the reference's sense of a number. */
+function hasMetric({ summary }: DatasetEvaluation, metric: AcceptanceMetric): boolean {
+  const value = summaryValues(summary).get(`${metric}_pct`);
+  try {
+    return value !== undefined && Number.isFinite(pyFloat(value));
+  } catch (error) {
+    if (error instanceof PythonError) return false;
+    throw error;
+  }
+}
+
+/** True when two evaluations of one data set may be set against each other by a metric. */
+export function comparable(first: DatasetEvaluation, second: DatasetEvaluation, metric: AcceptanceMetric): boolean {
   const summaries = [summaryValues(first.summary), summaryValues(second.summary)];
   return (
     validateCompatibleSummaries(summaries).length === 0 &&
+    hasMetric(first, metric) &&
+    hasMetric(second, metric) &&
     sampleFault(first) === null &&
     sampleFault(second) === null &&
     sameSamples(first, second)

@@ -1,8 +1,8 @@
 import { compareBaseline, comparePair, summaryValues } from './compare.js';
 import { comparable, namedModels } from './judge-checks.js';
-import { namedDatasets, type NamedDataset } from './judge-words.js';
+import { asksFor, namedDatasets, type NamedDataset } from './judge-words.js';
 import { subExactMatch } from './metrics.js';
-import { pairedStatistics } from './statistics.js';
+import { pairedStatistics, type PairedStatistics } from './statistics.js';
 import type {
   AcceptanceMetric,
   ArmEvaluations,
@@ -18,12 +18,13 @@ import type {
 
 /** The pair rule for every length and every two arms; a length that cannot be compared has no row. */
 export function pairRows(input: JudgeInput): PairRow[] {
+  if (!asksFor(input, 'pairs')) return [];
   return namedDatasets(input).flatMap((dataset) => {
     if (dataset.length === null) return [];
     const length = dataset.length;
     return armPairs(input.arms).flatMap(([first, second]) => {
       const [a, b] = [first.evaluations[dataset.dataset], second.evaluations[dataset.dataset]];
-      if (a === undefined || b === undefined || !comparable(a, b)) return [];
+      if (a === undefined || b === undefined || !comparable(a, b, input.metric)) return [];
       const tolerance = input.tolerancePoints;
       const pair = comparePair(summaryValues(a.summary), summaryValues(b.summary), `${input.metric}_pct`, tolerance);
       return {
@@ -37,7 +38,7 @@ export function pairRows(input: JudgeInput): PairRow[] {
         gap_points: pair.gapPoints,
         tolerance_points: tolerance,
         passed: pair.passed,
-        statistics: pairedStatistics(scores(a, input.metric), scores(b, input.metric), tolerance),
+        statistics: statisticsOf(a, b, input.metric, tolerance),
       };
     });
   });
@@ -59,6 +60,7 @@ export function requiredArms(arms: readonly ArmEvaluations[]): ArmEvaluations[] 
 
 /** The baseline rule for every arm and data set; what cannot be compared has no row. */
 export function baselineRows(input: JudgeInput): BaselineRow[] {
+  if (!asksFor(input, 'baselines')) return [];
   const required = new Set(requiredArms(input.arms));
   return input.arms.flatMap((arm) => {
     return namedDatasets(input).flatMap((dataset) => {
@@ -74,7 +76,7 @@ function baselineRow(
   dataset: NamedDataset
 ): Omit<BaselineRow, 'required'> | null {
   const [base, trained] = [input.base[dataset.dataset], arm.evaluations[dataset.dataset]];
-  if (base === undefined || trained === undefined || !comparable(base, trained)) return null;
+  if (base === undefined || trained === undefined || !comparable(base, trained, dataset.metric)) return null;
   const metric = dataset.metric;
   const result = compareBaseline(summaryValues(base.summary), summaryValues(trained.summary), `${metric}_pct`);
   return {
@@ -86,13 +88,23 @@ function baselineRow(
     trained_pct: result.trained,
     improvement_points: result.improvementPoints,
     passed: result.passed,
-    statistics: pairedStatistics(scores(base, metric), scores(trained, metric), null),
+    statistics: statisticsOf(base, trained, metric, null),
   };
 }
 
+function statisticsOf(
+  first: DatasetEvaluation,
+  second: DatasetEvaluation,
+  metric: AcceptanceMetric,
+  tolerance: number | null
+): PairedStatistics | null {
+  if (first.samples === null || second.samples === null) return null;
+  return pairedStatistics(scores(first.samples, metric), scores(second.samples, metric), tolerance);
+}
+
 /** A failed sample counts as 0, as in the summary. */
-function scores(evaluation: DatasetEvaluation, metric: AcceptanceMetric): number[] {
-  return evaluation.samples.map((sample) => (failed(sample) ? 0 : sample[`judge_${metric}`]));
+function scores(samples: readonly SampleScore[], metric: AcceptanceMetric): number[] {
+  return samples.map((sample) => (failed(sample) ? 0 : sample[`judge_${metric}`]));
 }
 
 function failed(sample: SampleScore): boolean {
@@ -119,7 +131,7 @@ export function contextRows(input: JudgeInput): ContextRow[] {
 
 /** Counted from the samples and from the summary: neither may hide the other's. */
 function truncatedContexts({ summary, samples }: DatasetEvaluation): number {
-  return Math.max(summary.contexts_truncated, samples.filter((sample) => sample.context_truncated).length);
+  return Math.max(summary.contexts_truncated, (samples ?? []).filter((sample) => sample.context_truncated).length);
 }
 
 /** Scores of every model on every data set. */
@@ -135,8 +147,8 @@ export function scoreRows(input: JudgeInput): ScoreRow[] {
   });
 }
 
-function vimeSubEm(evaluation: DatasetEvaluation): number | null {
-  const successful = evaluation.samples.filter((sample) => !failed(sample));
+function vimeSubEm({ samples }: DatasetEvaluation): number | null {
+  const successful = (samples ?? []).filter((sample) => !failed(sample));
   if (successful.length === 0) return null;
   const sum = successful.reduce((total, { pred, answer }) => total + subExactMatch(pred, answer, 'vime'), 0);
   return (sum / successful.length) * 100;

@@ -1,6 +1,8 @@
 import type { VerdictOutcome } from '../contracts/progress.js';
+import { namedModels } from './judge-checks.js';
 import { requiredArms } from './judge-rows.js';
 import {
+  asksFor,
   capitalized,
   listWords,
   METRIC_NAMES,
@@ -9,6 +11,7 @@ import {
   shortNumber,
   type NamedDataset,
 } from './judge-words.js';
+import type { PairedStatistics } from './statistics.js';
 import type { BaselineRow, ContextRow, JudgeInput, PairRow } from './verdict-types.js';
 
 export interface VerdictRows {
@@ -22,10 +25,9 @@ export function ruleText(input: JudgeInput, required: readonly string[]): string
   const metric = METRIC_NAMES[input.metric];
   const lengths = `every length (${listWords(input.lengths.map(({ length }) => String(length)))})`;
   const dev = input.devDataset === null ? '' : ', and in boxed EM on the development set';
-  return (
-    `At ${lengths} the arms differ by at most ${input.tolerancePoints} percentage points of ${metric}; ` +
-    `${listWords(required)} is strictly above the frozen base in ${metric} at every length${dev}.`
-  );
+  const pairs = `at ${lengths} the arms differ by at most ${input.tolerancePoints} percentage points of ${metric}`;
+  const baselines = `${listWords(required)} is strictly above the frozen base in ${metric} at every length${dev}`;
+  return `${capitalized(joinParts(input, pairs, baselines, '; '))}.`;
 }
 
 /** Every part of the rule that does not hold, in plain words. */
@@ -62,7 +64,9 @@ export function sentenceOf(
   facts: VerdictRows & { reasons: readonly string[]; failed: readonly string[] }
 ): string {
   const disclosures = facts.contexts.filter((row) => !row.full_context).map((row) => truncationText(input, row));
-  const tail = [...resolutionSummary(facts.pairs), ...disclosures].map((text) => ` ${text}`).join('');
+  const tail = [...resolutionSummary(facts.pairs), ...disclosures, ...leftOut(input)]
+    .map((text) => ` ${text}`)
+    .join('');
   switch (outcome) {
     case 'passed':
       return `Passed: ${passedText(input, facts)}.${tail}`;
@@ -74,17 +78,29 @@ export function sentenceOf(
 }
 
 function passedText(input: JudgeInput, rows: VerdictRows): string {
-  const widest = Math.max(...rows.pairs.map((row) => row.gap_points));
+  const widest = Math.max(0, ...rows.pairs.map((row) => row.gap_points));
   const arms = listWords([...new Set(rows.pairs.flatMap((row) => [row.first, row.second]))]);
   const lengths = listWords(input.lengths.map(({ length }) => String(length)));
   const required = requiredArms(input.arms).map((arm) => arm.name);
   const dev = input.devDataset === null ? '' : ' and, in boxed EM, on the development set';
   const gap = shortNumber(widest, input.tolerancePoints);
-  return (
+  const pairs =
     `${arms} differ by at most ${gap} points of ${METRIC_NAMES[input.metric]} ` +
-    `at ${input.lengths.length === 1 ? 'length' : 'lengths'} ${lengths} (${input.tolerancePoints} allowed), and ` +
-    `${listWords(required)} ${required.length === 1 ? 'is' : 'are'} above the frozen base at every length${dev}`
-  );
+    `at ${input.lengths.length === 1 ? 'length' : 'lengths'} ${lengths} (${input.tolerancePoints} allowed)`;
+  const baselines = `${listWords(required)} ${required.length === 1 ? 'is' : 'are'} above the frozen base at every length${dev}`;
+  return joinParts(input, pairs, baselines, ', and ');
+}
+
+function joinParts(input: JudgeInput, pairs: string, baselines: string, between: string): string {
+  const parts = [...(asksFor(input, 'pairs') ? [pairs] : []), ...(asksFor(input, 'baselines') ? [baselines] : [])];
+  return parts.join(between);
+}
+
+function leftOut(input: JudgeInput): string[] {
+  return [
+    ...(asksFor(input, 'pairs') ? [] : ['One arm was given: the arms’ part of the rule was left out.']),
+    ...(asksFor(input, 'baselines') ? [] : ['The frozen base was not given: its part of the rule was left out.']),
+  ];
 }
 
 /** The first three, and how many more there are: all of them are listed in the verdict. */
@@ -110,8 +126,14 @@ function truncationText(input: JudgeInput, row: ContextRow): string {
 /** What a reader must know beside the outcome. */
 export function notes(input: JudgeInput, rows: VerdictRows): string[] {
   const found = rows.contexts.map((row) => (row.full_context ? fullText(input, row) : truncationText(input, row)));
-  found.push(...rows.pairs.map((row) => resolutionText(row)));
+  found.push(...rows.pairs.flatMap((row) => (row.statistics === null ? [] : resolutionText(row, row.statistics))));
+  found.push(...leftOut(input));
   if (input.devDataset === null) found.push('No development set was given: its part of the rule was left out.');
+  const evaluations = namedModels(input).flatMap((model) => Object.values(model.evaluations));
+  if (evaluations.some(({ samples }) => samples === null))
+    found.push(
+      'Samples of some evaluations were not given: their summaries were taken at their word, without statistics.'
+    );
   if (input.arms.length > 0) {
     found.push(
       'Each arm was trained once: how much two trainings of the same arm differ is not known, and no statistic here covers it.'
@@ -128,17 +150,18 @@ function fullText(input: JudgeInput, row: ContextRow): string {
 
 /** The smallest difference that the shortest evaluation can show: printed beside every verdict. */
 function resolutionSummary(pairs: readonly PairRow[]): string[] {
-  const [worst] = [...pairs].sort((a, b) => a.statistics.samples - b.statistics.samples);
-  const possible = worst?.statistics.smallest_possible_points ?? null;
+  const known = pairs.flatMap(({ statistics }) => statistics ?? []);
+  const [worst] = known.sort((a, b) => a.samples - b.samples);
+  const possible = worst?.smallest_possible_points ?? null;
   if (worst === undefined || possible === null) return [];
   return [
-    `With ${worst.statistics.samples} samples a length, a difference below ${shortNumber(possible)} points cannot be told from chance.`,
+    `With ${worst.samples} samples a length, a difference below ${shortNumber(possible)} points cannot be told from chance.`,
   ];
 }
 
 /** The smallest difference that the number of samples can show. */
-function resolutionText(row: PairRow): string {
-  const { samples, smallest_possible_points: possible, smallest_likely_points: likely } = row.statistics;
+function resolutionText(row: PairRow, statistics: PairedStatistics): string {
+  const { samples, smallest_possible_points: possible, smallest_likely_points: likely } = statistics;
   const name = `Length ${row.length}, ${row.first} and ${row.second}, ${samples} samples`;
   const found =
     likely === 0

@@ -1,4 +1,4 @@
-import type { AcceptanceMetric, JudgeInput } from './verdict-types.js';
+import type { AcceptanceMetric, JudgeInput, RulePart } from './verdict-types.js';
 
 /** Name of a metric in sentences. */
 export const METRIC_NAMES: Readonly<Record<AcceptanceMetric, string>> = {
@@ -7,6 +7,11 @@ export const METRIC_NAMES: Readonly<Record<AcceptanceMetric, string>> = {
   em: 'EM',
   f1: 'F1',
 };
+
+/** Whether a part of the rule is asked for. */
+export function asksFor({ parts }: JudgeInput, part: RulePart): boolean {
+  return parts === undefined || parts.includes(part);
+}
 
 /** A data set of the verdict with the name people call it by. */
 export interface NamedDataset {

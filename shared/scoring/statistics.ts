@@ -1,14 +1,9 @@
 import { divideIntegers } from '../literals/exact-division.js';
-import { PhiloxStream } from '../random/philox.js';
+import { pairedBootstrap, RESAMPLES } from './bootstrap.js';
 import { normalUpperTail, Z_800, Z_975 } from './normal-distribution.js';
 
 /** Level of the tests and intervals. */
 export const SIGNIFICANCE = 0.05;
-
-const RESAMPLES = 2000;
-const BOOTSTRAP_SEED = 2507;
-/** Distinguishes this use of the seed from every other stream of the package. */
-const BOOTSTRAP_STREAM = 0x424f_4f54;
 
 /** Statistics of two models' scores on the same samples. Shown beside the rule, never part of it. */
 export interface PairedStatistics {
@@ -92,42 +87,6 @@ export function exactMcNemar(onlyFirst: number, onlySecond: number): number {
     sum += coefficient;
   }
   return Math.min(1, divideIntegers(2n * sum, 1n << BigInt(total)));
-}
-
-/**
- * Percentile bootstrap of the mean paired difference, seeded: the same differences give the same interval.
- *
- * @returns bounds in the unit of the differences
- */
-export function pairedBootstrap(
-  differences: readonly number[],
-  options: { resamples?: number; seed?: number; level?: number } = {}
-): { low: number; high: number } {
-  const { resamples = RESAMPLES, seed = BOOTSTRAP_SEED, level = 1 - SIGNIFICANCE } = options;
-  const count = differences.length;
-  if (count === 0) throw new RangeError('the bootstrap needs a sample');
-  const stream = new PhiloxStream(seed, [BOOTSTRAP_STREAM, 0, 0]);
-  const values = Float64Array.from(differences);
-  const means = new Float64Array(resamples);
-  for (let resample = 0; resample < resamples; resample += 1) {
-    let sum = 0;
-    // 32 bits are enough to pick one of some thousand samples, and half as many draws as 53 bits.
-    for (let draw = 0; draw < count; draw += 1) {
-      sum += values[Math.floor((stream.nextWord() * count) / 0x1_0000_0000)] as number;
-    }
-    means[resample] = sum / count;
-  }
-  means.sort();
-  const tail = (1 - level) / 2;
-  return { low: quantile(means, tail), high: quantile(means, 1 - tail) };
-}
-
-/** Linear interpolation between order statistics (R's type 7). */
-function quantile(sorted: Float64Array, probability: number): number {
-  const place = probability * (sorted.length - 1);
-  const below = Math.floor(place);
-  const [low, high] = [sorted[below] as number, sorted[Math.min(below + 1, sorted.length - 1)] as number];
-  return low + (high - low) * (place - below);
 }
 
 /**

@@ -16,8 +16,8 @@ export type SampleScore = Pick<
 /** One model on one data set. */
 export interface DatasetEvaluation {
   summary: EvaluationSummary;
-  /** In the order of the data set. */
-  samples: readonly SampleScore[];
+  /** In the order of the data set; null where only the summary is known, which is then taken at its word. */
+  samples: readonly SampleScore[] | null;
 }
 
 /** Evaluations of one model; the key is the data set's name. */
@@ -39,6 +39,9 @@ export interface LengthDataset {
   length: number;
 }
 
+/** Parts of the acceptance rule: the arms against each other, and the trained models against the frozen base. */
+export type RulePart = 'pairs' | 'baselines';
+
 /** Everything a verdict depends on: the same input gives the same verdict, byte for byte. */
 export interface JudgeInput {
   metric: AcceptanceMetric;
@@ -48,7 +51,9 @@ export interface JudgeInput {
   lengths: readonly LengthDataset[];
   /** Data set of the boxed-EM rule; null = the rule is left out, which the verdict says. */
   devDataset: string | null;
-  /** The frozen base model. */
+  /** Parts of the rule that are asked for; the verdict says what was left out. Default: all. */
+  parts?: readonly RulePart[];
+  /** The frozen base model; not looked at without the part `baselines`. */
   base: ModelEvaluations;
   arms: readonly ArmEvaluations[];
 }
@@ -66,7 +71,8 @@ export interface PairRow {
   gap_points: number;
   tolerance_points: number;
   passed: boolean;
-  statistics: PairedStatistics;
+  /** null where the samples are not known. */
+  statistics: PairedStatistics | null;
 }
 
 /** The baseline rule for one data set: the trained model is strictly above the frozen base. */
@@ -83,7 +89,8 @@ export interface BaselineRow {
   /** trained − base, percentage points, not rounded. */
   improvement_points: number;
   passed: boolean;
-  statistics: PairedStatistics;
+  /** null where the samples are not known. */
+  statistics: PairedStatistics | null;
 }
 
 /** What of the contexts of a data set was read. */

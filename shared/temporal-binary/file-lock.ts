@@ -22,11 +22,11 @@ const POLL_MS = 200;
 export async function withFileLock<T>(path: string, limitMs: number, body: () => Promise<T>): Promise<T> {
   const mine: Holder = { ...identify(process.pid), host: hostname(), token: randomUUID() };
   await mkdir(dirname(path), { recursive: true });
-  const deadline = Date.now() + limitMs;
+  const deadline = performance.now() + limitMs;
   while (!(await tryLock(path, mine))) {
     const holder = await readHolder(path);
     if (holder !== undefined && isGone(holder)) await takeAway(path, holder);
-    else if (Date.now() > deadline) throw new Error(`${path} is held by process ${holder?.pid ?? 'unknown'}`);
+    else if (performance.now() > deadline) throw new Error(`${path} is held by process ${holder?.pid ?? 'unknown'}`);
     else await pause(POLL_MS);
   }
   try {

@@ -120,7 +120,8 @@ class HfTokenizer implements Tokenizer {
     return library.encode(wellFormed, { add_special_tokens: false }).ids.slice(0, limit);
   }
 
-  decode(ids: readonly number[], { skipSpecialTokens = true }: DecodeOptions = {}): string {
+  decode(given: readonly number[], { skipSpecialTokens = true, skipPadding = false }: DecodeOptions = {}): string {
+    const ids = skipPadding ? given.filter((id) => id < this.vocabSize) : given;
     if (ids.length === 0) return '';
     for (const id of ids) {
       if (this.#vocabulary[id] === undefined) throw this.#unknownId(id);

@@ -19,6 +19,13 @@ export interface RenderOptions {
 export interface DecodeOptions {
   /** Leave special tokens out. Default true. */
   skipSpecialTokens?: boolean;
+  /**
+   * Ids above the tokenizer's vocabulary stand for no text. Default false: they are an error.
+   *
+   * Models have more rows than their tokenizer has tokens (Qwen3: 151,936 for 151,669), and can sample such an id. Hugging
+   * Face's tokenizers, so also the detokenizers of SGLang and vLLM and the references' own decoding, pass over it.
+   */
+  skipPadding?: boolean;
 }
 
 export interface Tokenizer {

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, it } from 'vitest';
@@ -18,12 +19,13 @@ describe('the frame around activities', () => {
     const beats: unknown[] = [];
     environment.on('heartbeat', (details: unknown) => beats.push(details));
     const body = activity(async (_: object, scope) => {
-      scope.report({ step: 7 });
+      scope.report({ phase: 'train', step: 7 });
       while (beats.length < 3) await new Promise((resolve) => setTimeout(resolve, 5));
       return 'done';
     });
     expect(await environment.run(body, {})).toBe('done');
-    expect(beats).toEqual([{ step: 7 }, { step: 7 }, { step: 7 }]);
+    const beat = { phase: 'train', step: 7, host: hostname(), pid: process.pid };
+    expect(beats).toEqual([beat, beat, beat]);
   });
 
   it('ends a cancelled body with a cancellation, whatever it threw on the way out', async () => {
@@ -42,11 +44,13 @@ describe('the frame around activities', () => {
     expect((error as ApplicationFailure).type).toBe(WORKER_SHUTDOWN);
   });
 
-  it('turns errors of the failure table into typed failures', async () => {
-    const body = activity(async (_: object) => {
+  it('turns errors of the failure table into typed failures that say what was being done, and on which host', async () => {
+    const body = activity(async (_: object, scope) => {
+      scope.report({ phase: 'train', step: 3 });
       throw new PipelineError('NonFiniteLoss', 'loss is NaN at step 3');
     });
     const error = await new MockActivityEnvironment().run(body, {}).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ type: 'NonFiniteLoss', message: 'loss is NaN at step 3', nonRetryable: true });
+    expect((error as ApplicationFailure).details).toEqual([{ phase: 'train', host: hostname() }]);
   });
 });

@@ -2,6 +2,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Check } from '../../cli/doctor-checks.js';
 import { packageRoot } from '../../shared/runtime/entry.js';
@@ -73,7 +74,7 @@ describe('memagent recipe', () => {
 });
 
 describe('memagent replay', () => {
-  const history = join(root, 'test', 'histories', 'happy.pipeline.json');
+  const history = join(root, 'test', 'histories', 'happy.pipeline.json.gz');
 
   it('replays recorded files', async () => {
     const { code, out } = await memagent(['replay', history]);
@@ -82,7 +83,8 @@ describe('memagent replay', () => {
   });
 
   it('finds a history that this code could not have made, with code 1', async () => {
-    const text = (await readFile(history, 'utf8')).replaceAll('"prepareData"', '"preparedData"');
+    const recorded = gunzipSync(await readFile(history)).toString('utf8');
+    const text = recorded.replaceAll('"prepareData"', '"preparedData"');
     const changed = join(folder, 'changed.json');
     await writeFile(changed, text);
     const { code, out } = await memagent(['replay', changed, '--json']);
@@ -90,6 +92,15 @@ describe('memagent replay', () => {
     expect(JSON.parse(out)).toMatchObject([
       { workflowId: 'history-happy', problem: expect.stringMatching(/determinis/i) as string },
     ]);
+  });
+
+  it('refuses a file that is called compressed and is not', async () => {
+    const file = join(folder, 'strange.json.gz');
+    await writeFile(file, '{}');
+    expect(await memagent(['replay', file])).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/is not a workflow history: incorrect header check/) as string,
+    });
   });
 
   it.each([

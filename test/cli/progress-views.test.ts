@@ -102,18 +102,43 @@ describe('plain lines', () => {
   });
 });
 
+describe('a change of what waits for the operator', () => {
+  it('is told in a line: a pause with its command, a warning once, smaller settings', () => {
+    const pause = { stages: ['smoke:relax'], since: AT };
+    const fallback = { stage: 'train:relax', at: AT, settings: { rolloutConcurrency: 8 } };
+    const after = snapshot({ state: 'paused', pause, warnings: ['the webhook did not answer'], fallbacks: [fallback] });
+    expect(changeLines(snapshot(), after)).toEqual([
+      'warning: the webhook did not answer',
+      'train:relax goes on with rolloutConcurrency 8 after OutOfMemory',
+      'paused after smoke:relax. Decide: memagent decide run-1 --action continue|abort',
+    ]);
+    expect(changeLines(after, after)).toEqual([]);
+    expect(screen(after, { columns: 100, colors: false })).toContain('paused after smoke:relax');
+  });
+});
+
 describe('the picture', () => {
   it('has a row a stage, the reward as a curve, retries and the last failure', () => {
-    const attempt = { stage: 'train:relax', activity: 'trainStep', type: 'HostLost', message: 'gone', at: AT };
-    const text = screen(snapshot({ attempts: [attempt], failedAttempts: 1, etaSeconds: 65 }), {
+    const attempt = {
+      ...{ stage: 'train:relax', activity: 'trainStep', step: 3, type: 'HostLost', message: 'gone', at: AT },
+      ...{ phase: 'restore', host: 'node-7', secondsLost: 4 },
+    };
+    const stages = progress().stages.map((stage) =>
+      stage.name === 'train:relax' ? { ...stage, secondsLost: 4 } : stage
+    );
+    const text = screen(snapshot({ stages, attempts: [attempt], failedAttempts: 1, etaSeconds: 65 }), {
       columns: 100,
       colors: false,
     });
     expect(text).toMatch(/^run-1 {2}running .* training ETA 1 min 05 s$/m);
     expect(text).toMatch(/✔ data +2\.0 s/);
-    expect(text).toMatch(/▶ train:relax .*step 3\/10, reward 0\.900, 31\.2k tokens\/s, KL 0\.030 {2}1 retry/);
+    expect(text).toMatch(
+      /▶ train:relax .*step 3\/10, reward 0\.900, 31\.2k tokens\/s, KL 0\.030 {2}1 retry, 4\.0 s lost/
+    );
     expect(text).toContain('▁▅█');
-    expect(text).toMatch(/1 failed attempt, the last .* ago: trainStep of train:relax failed: HostLost: gone/);
+    expect(text).toContain('1 failed attempt, 4.0 s lost:');
+    expect(text).toMatch(/ago +stage +step +phase +host +lost +cause/);
+    expect(text).toMatch(/train:relax +3 +restore +node-7 +4\.0 s +HostLost: gone/);
   });
 
   it('lets nothing of a model’s or failure’s text reach the terminal as a control', () => {

@@ -223,6 +223,7 @@ describe('memagent decide and cancel', () => {
       const { code, out } = await run(['cancel', id, '--wait']);
       expect(code).toBe(0);
       expect(out).toContain(`${id}: cancelled`);
+      expect((await run(['cancel', id])).out).toBe(`nothing to cancel: ${id} is over already (cancelled)`);
       expect((await run(['status', id])).code).toBe(1);
     });
   });

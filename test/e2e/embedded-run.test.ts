@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
-import { liveEngines } from '../../scripts/chaos/faults.js';
+import { prepareStartFrom } from '../../cli/start-from.js';
+import { liveEngines } from '../../scripts/chaos/engines.js';
+import { leftovers } from '../../scripts/chaos/leftovers.js';
+import { readStageKeys } from '../../shared/artifacts/stage-keys.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
@@ -83,8 +86,8 @@ describe('the laptop pipeline on the embedded engine', () => {
     }
   });
 
-  it('leaves no engine process behind', () => {
-    expect(liveEngines(join(calm.root, 'calm'))).toEqual([]);
+  it('leaves no process, lease or unfinished file behind', () => {
+    expect(leftovers(calm.root)).toEqual([]);
   });
 
   it(
@@ -103,6 +106,7 @@ describe('the laptop pipeline on the embedded engine', () => {
         });
         expect(progress.state).toBe('completed');
         expect(artifactHashes(join(root, 'killed'))).toEqual(calmHashes);
+        expect(leftovers(root)).toEqual([]);
       } finally {
         await remove();
       }
@@ -131,6 +135,28 @@ describe('the laptop pipeline on the embedded engine', () => {
   );
 
   it(
+    'makes the evaluation anew, and takes over all before it, when it is started from that stage of another run',
+    async () => {
+      const tag = freshTag();
+      const forced = await prepareStartFrom(join(calm.root, 'calm'), 'evaluate', undefined);
+      expect(forced).toMatchObject({ id: 'calm-from-evaluate', anew: ['evaluate'] });
+      const recipe = { ...(forced.raw as object), placement: tinyRecipe(calm.root, tag)['placement'] };
+      const progress = await withRealWorkers(environment, tag, async () => {
+        const handle = await start(environment, recipe, forced.id);
+        await handle.result();
+        return await handle.query<Progress>('progress');
+      });
+      expect(progress.stages.find((stage) => stage.name === 'data')?.state).toBe('reused');
+      expect(progress.stages.find((stage) => stage.name === 'evaluate')?.state).toBe('done');
+      const keys = await readStageKeys(join(calm.root, forced.id));
+      expect(keys.find((key) => key.stage === 'train:vime')?.reusedFrom).toBe('calm');
+      expect(keys.find((key) => key.stage === 'evaluate:vime/dev')?.reusedFrom).toBeUndefined();
+      await expect(prepareStartFrom(join(calm.root, 'calm'), 'evaluate', undefined)).rejects.toThrow('already');
+    },
+    LIMIT_MS
+  );
+
+  it(
     'stops its engines within seconds when it is cancelled',
     async () => {
       const { root, remove } = await temporaryRoot();
@@ -149,7 +175,7 @@ describe('the laptop pipeline on the embedded engine', () => {
           await handle.cancel();
           await expect(handle.result()).rejects.toThrow();
           expect((await handle.query<Progress>('progress')).state).toBe('cancelled');
-          expect(liveEngines(join(root, 'cancelled'))).toEqual([]);
+          expect(leftovers(root)).toEqual([]);
         });
       } finally {
         await remove();

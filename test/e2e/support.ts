@@ -9,6 +9,7 @@ import { createActivities, type ActivitiesByRole } from '../../activities/index.
 import type { ActivityPorts } from '../../activities/ports.js';
 import { activityTaskQueue, ROLES, WORKFLOW_TASK_QUEUE } from '../../shared/contracts/queues.js';
 import { entryPath, packageRoot } from '../../shared/runtime/entry.js';
+import { budgetConverter } from '../helpers/payload-budget.js';
 
 /** Logs of the real activities would drown a test's own output. */
 export const quiet: ActivityPorts['log'] = {
@@ -65,6 +66,7 @@ export async function serveActivities<T>(
     connection: environment.nativeConnection,
     namespace: environment.namespace ?? 'default',
     shutdownGraceTime: '1s',
+    dataConverter: budgetConverter,
   } as const;
   const workers = [
     await Worker.create({

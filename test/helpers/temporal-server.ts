@@ -4,6 +4,7 @@ import { DefaultLogger, Runtime } from '@temporalio/worker';
 import { TEMPORAL_CLI, TEMPORAL_TEST_SERVER, type BinaryKind } from '../../shared/temporal-binary/binary-kinds.js';
 import { findBinary } from '../../shared/temporal-binary/find-binary.js';
 import { SEARCH_ATTRIBUTE_TYPES } from '../../workers/search-attributes.js';
+import { budgetConverter } from './payload-budget.js';
 
 /** The SDK reports every state of every worker; a test's output is for what went wrong. Can be set up once in a process. */
 function quietRuntime(): void {
@@ -25,6 +26,7 @@ export async function localEnvironment(): Promise<TestWorkflowEnvironment> {
     defineSearchAttributeKey(name, SearchAttributeType[type])
   );
   return await TestWorkflowEnvironment.createLocal({
+    client: { dataConverter: budgetConverter },
     server: {
       executable: await executable(TEMPORAL_CLI),
       searchAttributes,

@@ -1,88 +1,139 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Worker } from '@temporalio/worker';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { DeterminismViolationError } from '@temporalio/workflow';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { entryPath } from '../../shared/runtime/entry.js';
-import { HISTORIES } from '../histories/record.js';
+import { localEnvironment } from '../helpers/temporal-server.js';
+import { commandShapes, type CommandShapes } from '../histories/command-shapes.js';
+import { MUTANTS, mutate } from '../histories/mutants.js';
+import {
+  fetchRun,
+  HISTORIES,
+  loadHistory,
+  recordedNames,
+  type HistoryEvent,
+  type RecordedRun,
+} from '../histories/record.js';
+import { replayAll, type Bundle } from '../histories/replay-all.js';
+import { SCENARIOS } from '../histories/scenarios.js';
+import { startPipeline, withWorkers } from './support.js';
 
-interface RecordedHistory {
-  workflowId: string;
-  history: { events: { eventType: string; activityTaskScheduledEventAttributes?: ScheduledActivity }[] };
-}
+/** Whole runs and dozens of replays; on a busy machine they take their time. Nothing here measures it. */
+vi.setConfig({ testTimeout: 240_000 });
 
-interface ScheduledActivity {
-  activityType: { name: string };
-  taskQueue: { name: string };
-  startToCloseTimeout: string;
-  heartbeatTimeout: string;
-  retryPolicy: { maximumAttempts?: number };
-  input?: { payloads: { data: string }[] };
-}
+const CODE = entryPath('workflow-bundle.js');
+const HAPPY = ['happy.evaluate', 'happy.pipeline', 'happy.smoke-relax', 'happy.train-relax'];
 
-const files = readdirSync(HISTORIES).filter((name) => name.endsWith('.json') && !name.startsWith('commands'));
+let environment: TestWorkflowEnvironment;
+let names: string[];
+let code: string;
+afterAll(() => environment.teardown());
+beforeAll(async () => {
+  environment = await localEnvironment();
+  names = await recordedNames();
+  code = await readFile(CODE, 'utf8');
+});
 
-function load(name: string): RecordedHistory {
-  return JSON.parse(readFileSync(join(HISTORIES, name), 'utf8')) as RecordedHistory;
+async function eventsOf(recorded: readonly string[]): Promise<HistoryEvent[][]> {
+  return await Promise.all(recorded.map(async (name) => (await loadHistory(name)).history.events));
 }
 
 describe('recorded histories', () => {
-  it('cover the ways a run can go', () => {
-    for (const scenario of [
-      'happy',
-      'two-arms',
-      'continue-as-new',
-      'generation-retried',
-      'conversion-halted',
-      'rows-lost',
-      'worker-killed',
-      'cancelled',
-    ]) {
-      expect(files.some((file) => file.startsWith(`${scenario}.`))).toBe(true);
+  it('cover every way a run can go, with all children that were to be kept', () => {
+    for (const [scenario, { children }] of Object.entries(SCENARIOS)) {
+      for (const kept of ['pipeline', ...children]) expect(names).toContain(`${scenario}.${kept}`);
     }
+    expect(names).toEqual(expect.arrayContaining(['two-arms.train-vime', 'worker-killed.train-relax']));
+    expect(names).toContain('continue-as-new.train-relax-3');
   });
 
-  it.each(files)('%s replays on the workflow code of today', async (name) => {
-    const { workflowId, history } = load(name);
-    await Worker.runReplayHistory(
-      { workflowBundle: { codePath: entryPath('workflow-bundle.js') } },
-      history,
-      workflowId
-    );
-  });
-
-  it('a history with an activity renamed does not replay: the check can fail', async () => {
-    const { workflowId, history } = load('happy.train-relax.json');
-    const changed = JSON.parse(JSON.stringify(history).replaceAll('generateRollouts', 'generateSomething')) as object;
-    await expect(
-      Worker.runReplayHistory({ workflowBundle: { codePath: entryPath('workflow-bundle.js') } }, changed, workflowId)
-    ).rejects.toThrow(DeterminismViolationError);
+  it('replay on the workflow code of today', async () => {
+    expect(await replayAll({ codePath: CODE }, names)).toEqual({});
   });
 });
 
-/** What replay cannot see: queue, time-outs, retry policy and the keys of each activity's argument. */
-function shapes(): Record<string, unknown> {
-  const found: Record<string, unknown> = {};
-  for (const name of files.filter((file) => file.startsWith('happy.'))) {
-    for (const event of load(name).history.events) {
-      const scheduled = event.activityTaskScheduledEventAttributes;
-      if (scheduled === undefined) continue;
-      const argument = scheduled.input?.payloads[0]?.data ?? '';
-      const keys = Object.keys(JSON.parse(Buffer.from(argument, 'base64').toString('utf8')) as object).sort();
-      found[scheduled.activityType.name] = {
-        queue: scheduled.taskQueue.name.replace(/@.*/, '@tag'),
-        startToClose: scheduled.startToCloseTimeout,
-        heartbeat: scheduled.heartbeatTimeout,
-        attempts: scheduled.retryPolicy.maximumAttempts,
-        keys,
-      };
-    }
+describe('a change of the workflow code that running workflows would not survive', () => {
+  it.each(MUTANTS)('is caught by replay: $name', async (mutant) => {
+    const failures = await replayAll({ code: mutate(code, mutant) }, mutant.breaks);
+    expect(Object.keys(failures)).toEqual(mutant.breaks);
+    for (const failure of Object.values(failures)) expect(failure).toBeInstanceOf(DeterminismViolationError);
+  });
+});
+
+describe('a change behind patched()', () => {
+  /** The change itself, as the README shows it: one more look at the server before the chain begins. */
+  const find = /await board\.attributes\.inspect\(\);/;
+  const plain = { name: 'plain', find, put: 'await board.attributes.inspect(); await board.attributes.inspect();' };
+  const guarded = {
+    name: 'guarded',
+    find,
+    put: "await board.attributes.inspect(); if ((0,_temporalio_workflow__WEBPACK_IMPORTED_MODULE_0__.patched)('second-look')) await board.attributes.inspect();",
+  };
+  it('replays the histories of before, and those of its own runs', async () => {
+    expect(Object.keys(await replayAll({ code: mutate(code, plain) }, ['happy.pipeline']))).toEqual(['happy.pipeline']);
+    const changed = { code: mutate(code, guarded) };
+    const before = ['happy.pipeline', 'two-arms.pipeline', 'checkpoint-halted-from-stage.pipeline'];
+    expect(await replayAll(changed, before)).toEqual({});
+
+    const books = SCENARIOS['happy']!.books();
+    await withWorkers(
+      environment,
+      books,
+      async () => {
+        const handle = await startPipeline(environment, books);
+        await handle.result();
+        const fresh = await fetchRun(environment, handle.workflowId);
+        const looks = fresh.history.events.filter(
+          (event) => event.activityTaskScheduledEventAttributes?.activityType.name === 'inspectServer'
+        );
+        expect(looks).toHaveLength(2);
+        expect(await replayAll(changed, [fresh])).toEqual({});
+        expect(Object.keys(await replayAll({ codePath: CODE }, [fresh]))).toHaveLength(1);
+      },
+      changed
+    );
+  });
+});
+
+describe('what replay cannot see', () => {
+  /** Shapes of the commands of a fresh run on some workflow code. */
+  async function freshShapes(bundle: Bundle): Promise<CommandShapes> {
+    const books = SCENARIOS['happy']!.books();
+    let runs: RecordedRun[] = [];
+    await withWorkers(
+      environment,
+      books,
+      async () => {
+        const handle = await startPipeline(environment, books);
+        await handle.result();
+        const ids = ['', '/smoke-relax', '/train-relax', '/evaluate'].map((child) => `${handle.workflowId}${child}`);
+        runs = await Promise.all(ids.map((id) => fetchRun(environment, id)));
+      },
+      bundle
+    );
+    return commandShapes(runs.map(({ history }) => history.events));
   }
-  return Object.fromEntries(Object.entries(found).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
+
+  it('is held by the shapes on record: a fresh run gives the same commands', async () => {
+    expect(await freshShapes({ codePath: CODE })).toEqual(commandShapes(await eventsOf(HAPPY)));
+  });
+
+  it('shows in them: a timer of another length, an activity with other time-outs', async () => {
+    const timer = { name: 'timer', find: /FIRST_LOOK_SECONDS = 15/, put: 'FIRST_LOOK_SECONDS = 20' };
+    const longest = { name: 'time-out', find: /LONGEST_ACTIVITY = '7 days'/, put: "LONGEST_ACTIVITY = '8 days'" };
+    const changed = { code: mutate(mutate(code, timer), longest) };
+    expect(await replayAll(changed, HAPPY)).toEqual({});
+    const [fresh, recorded] = [await freshShapes(changed), commandShapes(await eventsOf(HAPPY))];
+    expect(fresh.timers).not.toEqual(recorded.timers);
+    expect(fresh.activities['openArm']).not.toEqual(recorded.activities['openArm']);
+    expect(fresh.activities['trainStep']).toEqual(recorded.activities['trainStep']);
+  });
+});
 
 describe('the scheduled commands', () => {
   it('have the shape on record', async () => {
-    await expect(`${JSON.stringify(shapes(), null, 2)}\n`).toMatchFileSnapshot(join(HISTORIES, 'commands.golden.json'));
+    const text = `${JSON.stringify(commandShapes(await eventsOf(HAPPY)), null, 2)}\n`;
+    await expect(text).toMatchFileSnapshot(join(HISTORIES, 'commands.golden.json'));
   });
 });

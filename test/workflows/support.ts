@@ -12,6 +12,7 @@ import type {
   DataActivities,
   ConvertActivities,
   EvaluateActivities,
+  OpenArmArgs,
   RolloutActivities,
   RunHandle,
   StepHandle,
@@ -30,12 +31,21 @@ export class BookKeeping {
   readonly calls: string[] = [];
   /** What the next call of an activity throws, by `<activity>` or `<activity>:<arm>:<step>`. */
   readonly faults = new Map<string, Error[]>();
+  /** Calls that were to use the recipe's smaller settings. */
+  readonly smaller = new Set<string>();
   /** Called (and awaited) at the start of an activity. */
   onCall: (key: string, signal: AbortSignal) => Promise<void> = async () => undefined;
 
   constructor(
     readonly recipe: Recipe,
-    readonly options: { consumed?: (step: number) => number; finishedSteps?: number } = {}
+    readonly options: {
+      consumed?: (step: number) => number;
+      finishedSteps?: number;
+      /** A training run that is opened again goes on after the steps that are done. */
+      resumes?: boolean;
+      /** Every stage finds an equal earlier one. */
+      reuses?: boolean;
+    } = {}
   ) {}
 
   fail(key: string, type: string, times = 1, retryable = true): void {
@@ -57,6 +67,7 @@ export class BookKeeping {
 
   private wrap<A, R>(key: (args: A) => string, result: (args: A) => R): (args: A) => Promise<R> {
     return activity(async (args: A, { signal }) => {
+      if ((args as { run?: RunHandle }).run?.fallback === true) this.smaller.add(key(args));
       await this.enter(key(args), signal);
       return result(args);
     });
@@ -66,6 +77,7 @@ export class BookKeeping {
     const step = (name: string) => (args: StepHandle) => `${name}:${args.phase}-${args.arm}:${args.step}`;
     const arm = (name: string) => (args: ArmHandle) => `${name}:${args.phase}-${args.arm}`;
     const done = this.options.finishedSteps ?? 0;
+    const reused = this.options.reuses === true;
     return {
       resolveRecipe: this.wrap(
         () => 'resolveRecipe',
@@ -85,10 +97,20 @@ export class BookKeeping {
             eval_4: { ref: ref('data/eval_4.jsonl'), rows: 4, skipped: 0 },
           },
           manifest: ref('data/manifest.json'),
-          reused: false,
+          reused,
         })
       ),
-      openArm: this.wrap(arm('openArm'), () => ({ nextStep: done, rewards: Array.from({ length: done }, () => 0.5) })),
+      setStageAside: this.wrap(
+        (args: { stage: string }) => `setStageAside:${args.stage}`,
+        () => undefined
+      ),
+      openArm: this.wrap(arm('openArm'), (args: OpenArmArgs) => {
+        const trained = new Set(this.calls.filter((call) => call.startsWith(`trainStep:${args.phase}-${args.arm}:`)));
+        const nextStep = this.options.resumes === true ? trained.size : done;
+        const rewards = Array.from({ length: nextStep }, () => 0.5);
+        const found = this.options.reuses === true ? { reusedFrom: 'earlier', finished: closed(args) } : {};
+        return { nextStep, rewards, ...found };
+      }),
       generateRollouts: this.wrap(step('generateRollouts'), (args: StepHandle) => ({
         trajectories: ref(`rollouts/${args.step}`),
         generatedTurns: 20,
@@ -118,17 +140,10 @@ export class BookKeeping {
         weightsVersion: args.step + 1,
       })),
       stopEngine: this.wrap(arm('stopEngine'), () => undefined),
-      closeArm: this.wrap(arm('closeArm'), (args: ArmHandle & { totalSteps: number }): CloseArmResult => ({
-        steps: args.totalSteps,
-        firstWindowMean: 0.2,
-        lastWindowMean: 0.8,
-        rewards: [0.2, 0.8],
-        artifacts: [ref(`${args.arm}/reward.csv`)],
-        checkpoint: ref(`${args.arm}/iter`),
-      })),
+      closeArm: this.wrap(arm('closeArm'), closed),
       convertCheckpoint: this.wrap(
         (args: { arm: string }) => `convertCheckpoint:${args.arm}`,
-        () => ({ model: ref('hf'), tensors: 12, largestDifference: 0.1, reused: false })
+        () => ({ model: ref('hf'), tensors: 12, largestDifference: 0.1, reused })
       ),
       evaluateModel: this.wrap(
         (args: { model: string; dataset: string; acceptErrors?: boolean }) =>
@@ -144,7 +159,7 @@ export class BookKeeping {
           f1Pct: 50,
           emPct: 50,
           contextsTruncated: 0,
-          reused: false,
+          reused,
           seconds: 1,
         })
       ),
@@ -162,6 +177,17 @@ export class BookKeeping {
       ),
     };
   }
+}
+
+function closed(args: ArmHandle & { totalSteps: number }): CloseArmResult {
+  return {
+    steps: args.totalSteps,
+    firstWindowMean: 0.2,
+    lastWindowMean: 0.8,
+    rewards: [0.2, 0.8],
+    artifacts: [ref(`${args.arm}/reward.csv`)],
+    checkpoint: ref(`${args.arm}/iter`),
+  };
 }
 
 export function ref(path: string): ArtifactRef {
@@ -190,7 +216,8 @@ export function testRecipe(changes: Record<string, unknown> = {}, tag = `t${rand
 export async function withWorkers<T>(
   environment: TestWorkflowEnvironment,
   books: BookKeeping,
-  body: () => Promise<T>
+  body: () => Promise<T>,
+  workflowBundle: { codePath: string } | { code: string } = { codePath: entryPath('workflow-bundle.js') }
 ): Promise<T> {
   const connection = environment.nativeConnection as NativeConnection;
   const common = { connection, namespace: environment.namespace ?? 'default', shutdownGraceTime: '1s' } as const;
@@ -198,7 +225,7 @@ export async function withWorkers<T>(
     await Worker.create({
       ...common,
       taskQueue: WORKFLOW_TASK_QUEUE,
-      workflowBundle: { codePath: entryPath('workflow-bundle.js') },
+      workflowBundle,
       activities: serverActivities(),
     }),
   ];

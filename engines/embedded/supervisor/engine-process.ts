@@ -151,9 +151,9 @@ export async function killGroup(pid: number | undefined, first: NodeJS.Signals =
   const identity = identify(pid);
   if (!isAlive(identity)) return;
   signalGroup(pid, first);
-  const deadline = Date.now() + KILL_AFTER_MS;
+  const deadline = performance.now() + KILL_AFTER_MS;
   while (isAlive(identity)) {
-    if (Date.now() > deadline) signalGroup(pid, 'SIGKILL');
+    if (performance.now() > deadline) signalGroup(pid, 'SIGKILL');
     await delay(20);
   }
 }

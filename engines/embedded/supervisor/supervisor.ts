@@ -24,9 +24,6 @@ const HEALTH_MS = 10_000;
 /** Folders whose engine this process started: they go down with it. */
 const owned = new Set<string>();
 
-/** Engines that answered a health check of this process, by folder: the token of the lease. */
-const seenHealthy = new Map<string, number>();
-
 /**
  * Finds the engine of a folder, or starts one. All workers of a host share it through the lease; an engine with another
  * specification or other model files, or one that does not run or answer any more, is replaced.
@@ -65,10 +62,8 @@ function handleOf(lease: EngineLease): EngineHandle {
 async function usableLease(folder: string, specHash: string): Promise<EngineLease | undefined> {
   const lease = await readLease(folder);
   if (lease === undefined || lease.specHash !== specHash || !isHere(lease) || !isAlive(lease.engine)) return undefined;
-  if (seenHealthy.get(folder) === lease.token) return lease;
-  if (!(await isHealthy(lease))) return undefined;
-  seenHealthy.set(folder, lease.token);
-  return lease;
+  // Asked every time: an engine that was well a step ago may be frozen, or its port refuse, now.
+  return (await isHealthy(lease)) ? lease : undefined;
 }
 
 async function isHealthy(lease: EngineLease): Promise<boolean> {
@@ -104,7 +99,6 @@ async function replaceEngine(spec: EngineSpec, specHash: string, signal?: AbortS
     throw error;
   }
   owned.add(folder);
-  seenHealthy.set(folder, lease.token);
   return handleOf(lease);
 }
 
@@ -128,7 +122,6 @@ export async function stopEngine(engineDir: string): Promise<void> {
     if (lease === undefined || !isHere(lease)) return;
     if (isAlive(lease.engine)) await killGroup(lease.engine.pid);
     owned.delete(engineDir);
-    seenHealthy.delete(engineDir);
     await removeLease(engineDir);
   });
 }

@@ -6,7 +6,15 @@ import { fullRun } from './ledger.js';
 
 /** What did not go as a calm, complete, fresh run would have gone. */
 export function deviationsSection(data: RunData): Html {
-  const found = [...attempts(data), ...stages(data), ...reuse(data), ...trimming(data), ...evaluations(data)];
+  const found = [
+    ...attempts(data),
+    ...fallbacks(data),
+    ...warnings(data),
+    ...stages(data),
+    ...reuse(data),
+    ...trimming(data),
+    ...evaluations(data),
+  ];
   const missing = data.problems;
   return section(
     'deviations',
@@ -34,6 +42,18 @@ function attempts(data: RunData): Value[] {
   return failed === 0
     ? []
     : [html`${plural(failed, 'attempt')} failed; causes are in the <a href="#timeline">timeline</a>.`];
+}
+
+function fallbacks(data: RunData): Value[] {
+  return (data.progress?.fallbacks ?? []).map(({ stage, settings }) => {
+    const smaller = Object.entries(settings).map(([name, value]) => `${name} ${value}`);
+    return html`Stage ${stage} ran out of memory and went on with smaller settings than the recipe’s:
+      <b>${smaller.join(', ')}</b> (oomFallback).`;
+  });
+}
+
+function warnings(data: RunData): Value[] {
+  return (data.progress?.warnings ?? []).map((text) => html`${text.slice(0, 600)}`);
 }
 
 function stages(data: RunData): Value[] {

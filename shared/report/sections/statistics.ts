@@ -38,10 +38,12 @@ export function statisticsBlock(data: RunData): Html | undefined {
     )}`;
 }
 
-function statisticsRow(label: string, pair: string, metric: string, statistics: PairedStatistics): Value[] {
+function statisticsRow(label: string, pair: string, metric: string, statistics: PairedStatistics | null): Value[] {
+  const name = html`${pair} <span class="muted">${label}, ${metricName(metric)}</span>`;
+  if (statistics === null) return [name, ...Array.from({ length: 7 }, () => '–')];
   const { bootstrap_low_points: low, bootstrap_high_points: high } = statistics;
   return [
-    html`${pair} <span class="muted">${label}, ${metricName(metric)}</span>`,
+    name,
     signed(statistics.difference_points, 1),
     `${signed(low, 1)} … ${signed(high, 1)}`,
     statistics.only_first === null ? '–' : String(statistics.only_first),

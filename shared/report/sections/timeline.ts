@@ -32,6 +32,7 @@ export function timelineSection(data: RunData): Html {
         { label: 'When' },
         { label: 'Time', number: true },
         { label: 'Repeats', number: true },
+        { label: 'Lost', number: true },
         { label: 'State' },
       ],
       progress.stages.map((stage) => stageRow(progress, stage, end)),
@@ -48,6 +49,7 @@ function stageRow(progress: Progress, stage: StageProgress, end: string): Value[
     stageBar(progress, stage, end),
     duration(secondsBetween(stage.startedAt, stage.finishedAt ?? (stage.startedAt === undefined ? undefined : end))),
     stage.retries === 0 ? '0' : html`<b>${stage.retries}</b>`,
+    stage.secondsLost === undefined ? '–' : duration(stage.secondsLost),
     html`${mark(STATE_MARKS[stage.state], stage.state)}${
       stage.note !== undefined && html` <span class="muted note">${stage.note}</span>`
     }`,
@@ -76,7 +78,12 @@ function stageBar(progress: Progress, stage: StageProgress, end: string): Html {
 }
 
 function lossSentence(progress: Progress): Html {
-  const lost = progress.attempts.reduce((sum, attempt) => sum + (attempt.secondsLost ?? 0), 0);
+  const listed = progress.attempts.reduce((sum, attempt) => sum + (attempt.secondsLost ?? 0), 0);
+  // The stages' sums hold the attempts that are no longer listed too.
+  const lost = Math.max(
+    listed,
+    progress.stages.reduce((sum, stage) => sum + (stage.secondsLost ?? 0), 0)
+  );
   const spent = progress.stages.reduce(
     (sum, stage) => sum + (secondsBetween(stage.startedAt, stage.finishedAt) ?? 0),
     0
@@ -100,6 +107,8 @@ function attemptsTable(progress: Progress): Html | undefined {
         { label: 'Stage' },
         { label: 'Activity' },
         { label: 'Step', number: true },
+        { label: 'Phase' },
+        { label: 'Host' },
         { label: 'Cause' },
         { label: 'Lost', number: true },
       ],
@@ -114,6 +123,8 @@ function attemptRow(attempt: AttemptRecord): Value[] {
     html`<span class="nowrap">${attempt.stage}</span>`,
     html`<span class="nowrap">${attempt.activity}</span>`,
     attempt.step === undefined ? '–' : String(attempt.step),
+    attempt.phase ?? '–',
+    attempt.host ?? '–',
     html`<b>${attempt.type}</b> <span class="note">${attempt.message.slice(0, 600)}</span>`,
     duration(attempt.secondsLost),
   ];

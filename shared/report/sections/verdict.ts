@@ -131,7 +131,14 @@ function unfinished(data: RunData): Html {
 }
 
 function endedWords(state: Progress['state']): string {
-  return { running: 'is', halted: 'halted', failed: 'failed', cancelled: 'was cancelled', completed: 'ended' }[state];
+  return {
+    running: 'is',
+    paused: 'is paused',
+    halted: 'halted',
+    failed: 'failed',
+    cancelled: 'was cancelled',
+    completed: 'ended',
+  }[state];
 }
 
 function lastAttempt(progress: Progress, stage: string | undefined): { type: string; message: string } | undefined {

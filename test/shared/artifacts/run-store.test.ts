@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, readFile, readdir, rm, stat, symlink, utimes, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { removeUnfinished } from '../../../shared/artifacts/atomic-file.js';
+import { hashFileCached, stayKnown } from '../../../shared/artifacts/hash-cache.js';
 import { readManifest } from '../../../shared/artifacts/manifest.js';
 import { runDirectoryName } from '../../../shared/artifacts/run-paths.js';
 import { RunStore } from '../../../shared/artifacts/run-store.js';
@@ -323,5 +325,27 @@ describe('several processes', () => {
     for (let round = 0; round < 20; round += 1) await run.expect(`arms/relax/rollouts/step-${round}.txt`);
     const names = await readdir(root, { recursive: true });
     expect(names.filter((name) => name.includes('partial'))).toEqual([]);
+  });
+});
+
+describe('hashes that are remembered', () => {
+  it('are not taken over for bytes that were written while the file got another name', async () => {
+    const path = join(root, 'file');
+    await writeFile(path, 'good');
+    await utimes(path, 1, 1);
+    const good = await hashFileCached(path);
+    await stayKnown(path, () => writeFile(path, 'evil'));
+    expect((await hashFileCached(path)).sha256).not.toBe(good.sha256);
+  });
+});
+
+describe('unfinished files', () => {
+  it('that a killed process left can be removed, and nothing else goes', async () => {
+    const run = await RunStore.open(root, 'run-1');
+    await run.publish('a.json', '{}', described('recipe'));
+    await writeFile(run.path('a.json.partial-12-0a1b2c3d'), 'half');
+    await makeFolder(run.path('iter_1.partial-12-0a1b2c3d'), { 'model.safetensors': 'half' });
+    await removeUnfinished(run.directory);
+    expect((await readdir(run.directory)).sort()).toEqual(['.meta', 'a.json']);
   });
 });

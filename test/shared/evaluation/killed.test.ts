@@ -4,9 +4,12 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { entryPath } from '../../../shared/runtime/entry.js';
 import { Bench, LIMITS } from './support.js';
+
+// Processes are started again and again: much slower than usual where other work has the cores.
+vi.setConfig({ testTimeout: 180_000 });
 
 const PROGRAM = fileURLToPath(new URL('../../fixtures/evaluate.mjs', import.meta.url));
 const DIST = dirname(dirname(dirname(entryPath('shared/evaluation/evaluator.js'))));

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { normalUpperTail } from '../../../shared/scoring/normal-distribution.js';
 import {
   exactMcNemar,
-  pairedBootstrap,
   pairedStatistics,
   smallestDetectableDifference,
   smallestLikelyDifference,
@@ -39,28 +38,6 @@ describe('the exact McNemar test', () => {
   it('refuses counts that are none', () => {
     expect(() => exactMcNemar(-1, 2)).toThrow(RangeError);
     expect(() => exactMcNemar(0.5, 2)).toThrow(RangeError);
-  });
-});
-
-describe('the paired bootstrap', () => {
-  const differences: number[] = Array.from({ length: 200 }, (_, at) => (at % 5 === 0 ? 1 : at % 7 === 0 ? -1 : 0));
-
-  it('gives the same interval for the same differences and seed, and another one for another seed', () => {
-    expect(pairedBootstrap(differences)).toEqual(pairedBootstrap(differences));
-    expect(pairedBootstrap(differences, { seed: 1 })).not.toEqual(pairedBootstrap(differences, { seed: 2 }));
-  });
-
-  it('is near the normal interval of the mean for many samples', () => {
-    const mean = differences.reduce((sum, value) => sum + value, 0) / 200;
-    const spread = Math.sqrt(differences.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 199 / 200);
-    const { low, high } = pairedBootstrap(differences, { resamples: 4000 });
-    expect(Math.abs(low - (mean - 1.96 * spread))).toBeLessThan(0.2 * spread);
-    expect(Math.abs(high - (mean + 1.96 * spread))).toBeLessThan(0.2 * spread);
-  });
-
-  it('is a point when all differences are equal', () => {
-    expect(pairedBootstrap([0.5, 0.5, 0.5])).toEqual({ low: 0.5, high: 0.5 });
-    expect(() => pairedBootstrap([])).toThrow(RangeError);
   });
 });
 

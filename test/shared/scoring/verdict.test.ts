@@ -87,7 +87,10 @@ describe('no verdict', () => {
     const input = passing();
     const tampered = evaluation(100, 60, { summary: { sub_em_pct: 61, sub_em: 0.61 } });
     const other = evaluation(100, 50);
-    const shifted = { ...other, samples: other.samples.map((sample, at) => ({ ...sample, _id: `item-${at + 1}` })) };
+    const shifted = {
+      ...other,
+      samples: (other.samples ?? []).map((sample, at) => ({ ...sample, _id: `item-${at + 1}` })),
+    };
     const verdict = judge(
       judgeInput(input.base, { ...model(60, 50, 30), eval_4: tampered, eval_8: shifted }, model(58, 53, 30))
     );

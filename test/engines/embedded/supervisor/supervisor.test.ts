@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -15,6 +15,7 @@ import {
   stopEngine,
   stopOwnedEngines,
 } from '../../../../engines/embedded/supervisor/supervisor.js';
+import { MAX_FAILURE_MESSAGE_BYTES } from '../../../../shared/contracts/failures.js';
 import { entryPath } from '../../../../shared/runtime/entry.js';
 import { LAPTOP, temporaryFolder } from '../support.js';
 
@@ -167,6 +168,32 @@ describe('the supervisor of embedded engines', () => {
     });
     await expect(ensureEngine({ ...spec, modelDir: 'relative' })).rejects.toMatchObject({ type: 'RecipeInvalid' });
     expect(await readdir(spec.engineDir)).toEqual(['engine.log']);
+  });
+
+  it('keeps 10 MB of an engine’s standard error in its log, and the message short', async () => {
+    const noisy = 'process.stderr.write("x".repeat(10_000_000)); process.exit(3);';
+    process.env['NODE_OPTIONS'] = `--import=data:text/javascript,${encodeURIComponent(noisy)}`;
+    const failure = await ensureEngine(spec)
+      .then(
+        () => undefined,
+        (error: Error) => error
+      )
+      .finally(() => delete process.env['NODE_OPTIONS']);
+    expect(failure).toMatchObject({
+      type: 'EngineUnavailable',
+      details: { where: join(spec.engineDir, 'engine.log') },
+    });
+    expect(failure?.message).toMatch(/ended at start \(exit code 3\); its log is .*engine\.log$/);
+    expect(Buffer.byteLength(failure?.message ?? '')).toBeLessThan(MAX_FAILURE_MESSAGE_BYTES);
+    expect((await stat(join(spec.engineDir, 'engine.log'))).size).toBeGreaterThanOrEqual(10_000_000);
+  });
+
+  it('replaces an engine that was well before and is frozen now', async () => {
+    const first = await ensureEngine(spec);
+    process.kill(first.lease.engine.pid, 'SIGSTOP');
+    const second = await ensureEngine(spec);
+    expect(second.lease.token).toBe(first.lease.token + 1);
+    expect(isAlive(first.lease.engine)).toBe(false);
   });
 
   it('gives up when it is told to, and leaves no engine behind', async () => {

@@ -1,0 +1,47 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRun } from '../../activities/run-files.js';
+import { evaluationKeyParts, lookupFiles, recordFiles } from '../../activities/stage-reuse.js';
+import type { RunFiles } from '../../activities/ports.js';
+import { parseRecipe } from '../../shared/contracts/recipe-parse.js';
+import { tinyRecipe } from '../e2e/support.js';
+
+const SAMPLES = 'eval/base/dev.jsonl';
+const ORIGIN = { stage: 'evaluate', activity: 'evaluateModel', attempt: 1, inputs: [] } as const;
+
+let root: string;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'memagent-reuse-'));
+});
+afterAll(async () => {
+  await rm(root, { recursive: true, force: true });
+});
+
+/** A run whose data and model have the same bytes in every run. */
+async function runOf(pipelineId: string, modelPath: string): Promise<RunFiles> {
+  const recipe = parseRecipe({ ...tinyRecipe(root, 'local'), model: { path: modelPath } }, 'the test');
+  const run = await openRun({ pipelineId, root, recipeSha256: '' }, recipe);
+  await run.publish('model.json', '{"files":[]}', 'source', { ...ORIGIN, inputs: [] });
+  await run.publish('data/dev.jsonl', '{}\n', 'dataset', { ...ORIGIN, inputs: [] });
+  return run;
+}
+
+async function keyOf(run: RunFiles): Promise<Record<string, unknown>> {
+  return await evaluationKeyParts(run, { run: run.handle, model: 'base', dataset: 'dev' });
+}
+
+describe('reuse of an evaluation', () => {
+  it('happens in another run with equal model, data and settings, and not under another name of the tokenizer', async () => {
+    const first = await runOf('first', 'models/laptop');
+    await first.publish(SAMPLES, '{"index":0}\n', 'evaluation-samples', { ...ORIGIN, inputs: [] });
+    await recordFiles(first, 'evaluate:base/dev', await keyOf(first), [SAMPLES]);
+
+    const equal = await runOf('equal', 'models/laptop');
+    expect(await lookupFiles(equal, 'evaluate:base/dev', await keyOf(equal), [SAMPLES])).toBe(true);
+    // The judge compares what the summaries call their tokenizer: a name of another run would make models incomparable.
+    const renamed = await runOf('renamed', './models/laptop');
+    expect(await lookupFiles(renamed, 'evaluate:base/dev', await keyOf(renamed), [SAMPLES])).toBe(false);
+  });
+});
