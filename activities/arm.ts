@@ -8,7 +8,8 @@ import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 import { trainingFiles } from './set-aside.js';
 import { armKeyParts, lookupArm, recordArm } from './stage-reuse.js';
-import { checkSeries, metricsCsv, rewardCsv, windowMeans, type StepRecord } from './step-record.js';
+import { checkSeries, metricsCsv, rewardCsv, scalarSeries, windowMeans, type StepRecord } from './step-record.js';
+import { tensorboardEvents } from '../shared/artifacts/tensorboard.js';
 
 /**
  * Says where a training run of an arm goes on: after the last step whose result is on disk, or not at all when an equal run
@@ -80,6 +81,7 @@ export async function closeArm(args: CloseArmArgs, scope: ActivityScope): Promis
   const artifacts = [
     await run.publish(paths.rewardCsv, rewardCsv(records), 'reward-series', origin),
     await run.publish(paths.metricsCsv, metricsCsv(records), 'reward-series', origin),
+    await run.publish(paths.tensorboard, tensorboardEvents(scalarSeries(records, args.phase)), 'reward-series', origin),
   ];
   if (args.phase === 'smoke') artifacts.push(await run.publish(paths.gate, gateJson(records), 'smoke-gate', origin));
   const lastStep = args.totalSteps - 1;

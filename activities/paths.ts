@@ -20,6 +20,8 @@ export interface ArmPaths {
   checkpoint(step: number): string;
   rewardCsv: string;
   metricsCsv: string;
+  /** The same series for TensorBoard: `tensorboard --logdir <run>/arms`. */
+  tensorboard: string;
   gate: string;
 }
 
@@ -37,6 +39,7 @@ export function armPaths(arm: string, phase: Phase): ArmPaths {
     checkpoint: (step) => `${folder}/checkpoints/iter_${String(step).padStart(7, '0')}`,
     rewardCsv: `${folder}/reward.csv`,
     metricsCsv: `${folder}/metrics.csv`,
+    tensorboard: `${folder}/tensorboard/events.out.tfevents.0.memagent`,
     gate: `${folder}/gate.json`,
   };
 }

@@ -1,3 +1,5 @@
+import type { ScalarStep } from '../shared/artifacts/tensorboard.js';
+import type { Phase } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 
 /** What `train/step-NNNNNN.json` holds: every fact of one step that does not depend on the machine's speed. */
@@ -81,6 +83,17 @@ export function rewardCsv(records: readonly StepRecord[]): string {
 export function metricsCsv(records: readonly StepRecord[]): string {
   const header = METRIC_COLUMNS.join(',').replace('mean_reward', 'reward');
   return [header, ...records.map((record) => METRIC_COLUMNS.map((column) => record[column]).join(',')), ''].join('\n');
+}
+
+/** The columns of {@link metricsCsv} as scalars called `<phase>/<column>`. */
+export function scalarSeries(records: readonly StepRecord[], phase: Phase): ScalarStep[] {
+  const columns = METRIC_COLUMNS.filter((column) => column !== 'step');
+  return records.map((record) => ({
+    step: record.step,
+    values: Object.fromEntries(
+      columns.map((column) => [`${phase}/${column.replace('mean_reward', 'reward')}`, record[column]])
+    ),
+  }));
 }
 
 /** Mean of the first and of the last `size` rewards. */

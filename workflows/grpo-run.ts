@@ -28,6 +28,12 @@ export interface GrpoRunArgs extends ArmHandle {
   oomFallback?: OomFallback;
 }
 
+/** The closed arm's facts. */
+export interface GrpoRunResult extends CloseArmResult {
+  /** The whole run was taken over from an equal one. */
+  reused?: true;
+}
+
 /**
  * One training run of one arm, step by step (architecture.md, "One GRPO step"): generate → convert → train → ledger →
  * checkpoint at the interval. Everything is keyed by the step, so a repeated activity finds its earlier result; the run can
@@ -36,7 +42,7 @@ export interface GrpoRunArgs extends ArmHandle {
  * @returns the closed arm's facts
  * @throws ApplicationFailure of the failure table
  */
-export async function grpoRun(args: GrpoRunArgs): Promise<CloseArmResult> {
+export async function grpoRun(args: GrpoRunArgs): Promise<GrpoRunResult> {
   const run = new GrpoRun(args);
   try {
     return await run.execute();
@@ -50,7 +56,9 @@ class GrpoRun {
   private readonly reporter = new ParentReporter();
   private readonly retry = new RetryLoop(
     (record) => this.reporter.attempt(record),
-    (stage) => this.useFallback(stage)
+    (stage) => this.useFallback(stage),
+    // An operator should see the first failure when it happens, not when the budget is used up.
+    () => this.reportAttempts()
   );
   private handle: ArmHandle;
   private readonly progress: ArmProgress;
@@ -62,7 +70,7 @@ class GrpoRun {
     this.progress = { phase: args.phase, step: 0, totalSteps: args.totalSteps, rewards: [], weightsVersion: 0 };
   }
 
-  async execute(): Promise<CloseArmResult> {
+  async execute(): Promise<GrpoRunResult> {
     const { totalSteps, limits } = this.args;
     const opened = await this.call('openArm', undefined, (summary) =>
       this.proxies.data.openArm.executeWithOptions({ summary }, [{ ...this.handle, totalSteps }])
@@ -187,12 +195,12 @@ class GrpoRun {
     await CancellationScope.nonCancellable(() => this.reporter.send({}));
   }
 
-  private async reuse(finished: CloseArmResult): Promise<CloseArmResult> {
+  private async reuse(finished: CloseArmResult): Promise<GrpoRunResult> {
     this.progress.step = finished.steps;
     this.progress.weightsVersion = finished.steps;
     this.progress.rewards = thin(finished.rewards, PROGRESS_POINTS);
     await this.report();
-    return finished;
+    return { ...finished, reused: true };
   }
 
   /** The engine goes down with the run, also when the run was cancelled or failed; a worker that is gone took it along. */

@@ -60,7 +60,11 @@ async function evaluateOneModel(
     reporter.fallback(record);
     return true;
   };
-  const retry = new RetryLoop((record) => reporter.attempt(record), useFallback);
+  const retry = new RetryLoop(
+    (record) => reporter.attempt(record),
+    useFallback,
+    () => reporter.send({})
+  );
   try {
     for (const dataset of args.datasets) {
       const key = `${model.name}/${dataset.name}`;

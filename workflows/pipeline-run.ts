@@ -6,7 +6,6 @@ import {
   ParentClosePolicy,
 } from '@temporalio/workflow';
 import type {
-  CloseArmResult,
   ConvertCheckpointResult,
   Phase,
   PreparedData,
@@ -18,7 +17,7 @@ import type { Recipe } from '../shared/contracts/recipe.js';
 import { stageNames } from '../shared/contracts/stages.js';
 import { proxiesFor, resolveProxy, type Proxies } from './activity-proxies.js';
 import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
-import { grpoRun } from './grpo-run.js';
+import { grpoRun, type GrpoRunResult } from './grpo-run.js';
 import { pairedEvaluation, type EvaluatedModel } from './paired-evaluation.js';
 import type { PipelineResult } from './pipeline.js';
 import { rawMember, rawTag } from './raw-recipe.js';
@@ -172,16 +171,22 @@ export class Pipeline {
     arm: string,
     phase: Phase,
     totalSteps: number
-  ): Promise<CloseArmResult> {
+  ): Promise<GrpoRunResult> {
     const { placement, limits, grpo, oomFallback } = recipe;
     const fallback = oomFallback === undefined ? {} : { oomFallback };
-    const closed = await this.board.stage(`${phase}:${arm}`, ['data', 'rollout', 'train'], () =>
-      executeChild(grpoRun, {
-        ...CHILD_OPTIONS,
-        workflowId: `${this.pipelineId}/${phase}-${arm}`,
-        staticSummary: `${phase} run of arm ${arm}, ${totalSteps} steps`,
-        args: [{ run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits, ...fallback }],
-      })
+    const closed = await this.board.stage(
+      `${phase}:${arm}`,
+      ['data', 'rollout', 'train'],
+      () =>
+        executeChild(grpoRun, {
+          ...CHILD_OPTIONS,
+          workflowId: `${this.pipelineId}/${phase}-${arm}`,
+          staticSummary: `${phase} run of arm ${arm}, ${totalSteps} steps`,
+          args: [
+            { run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits, ...fallback },
+          ],
+        }),
+      (value) => value.reused === true
     );
     this.board.progress.addArtifacts(...closed.artifacts);
     return closed;

@@ -24,10 +24,12 @@ export class RetryLoop {
   /**
    * @param onAttempt sees every failed attempt
    * @param useFallback switches to settings that need less memory; false when there are none left
+   * @param beforeRepeat runs beside the wait for the next attempt, e.g. to tell somebody about the last
    */
   constructor(
     private readonly onAttempt: (record: AttemptRecord) => void,
-    private readonly useFallback: (stage: string) => boolean = () => false
+    private readonly useFallback: (stage: string) => boolean = () => false,
+    private readonly beforeRepeat: () => Promise<void> = () => Promise.resolve()
   ) {}
 
   noteProgress(): void {
@@ -49,9 +51,9 @@ export class RetryLoop {
         this.record(meta, classified, startedAt);
         if (classified.kind === 'failure' && !this.mayRepeat(meta, classified.type))
           throw toWorkflowFailure(classified);
-        await sleep(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(repeats, 10)), {
-          summary: `${meta.activity} again after ${classified.type}`,
-        });
+        const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(repeats, 10));
+        const summary = `${meta.activity} again after ${classified.type}`;
+        await Promise.all([sleep(delay, { summary }), this.beforeRepeat()]);
       }
     }
   }
