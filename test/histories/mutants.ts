@@ -44,8 +44,8 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a timer removed: a failed activity is repeated without a pause',
-    find: /await \(0,[\w.]+\.sleep\)\(Math\.min\(LONGEST_DELAY_MS/,
-    put: 'await (async () => undefined)(Math.min(LONGEST_DELAY_MS',
+    find: /\(0,[\w.]+\.sleep\)\(delay, \{ summary \}\), this\.beforeRepeat/,
+    put: 'Promise.resolve(), this.beforeRepeat',
     breaks: ['generation-retried.train-relax', 'stalled.train-relax'],
   },
   {
