@@ -2,8 +2,8 @@
 
 Usage: parity_transformers.py JOB.json
 
-Makes the models of `make` with transformers itself, computes the logits of all `models` (float32, eager attention, CPU) and writes
-them as raw little-endian float32 [tokens, vocabulary], sequence after sequence; encodes `texts` and renders `chats` with the tokenizer.
+Makes the models of `make` with transformers itself, computes the logits of all `models` (eager attention, CPU), in float32 and in
+float64, and writes both, [tokens, vocabulary] sequence after sequence, as raw little-endian numbers; encodes `texts` and renders `chats` with the tokenizer.
 """
 
 import json
@@ -26,11 +26,11 @@ def make(folder, config, seed):
 
 
 @torch.no_grad()
-def logits(folder, sequences, out):
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+def logits(folder, sequences, out, dtype, numbers):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, attn_implementation="eager").eval()
     with open(out, "wb") as file:
         for tokens in sequences:
-            file.write(model(torch.tensor([tokens])).logits[0].numpy().astype("<f4").tobytes())
+            file.write(model(torch.tensor([tokens])).logits[0].numpy().astype(numbers).tobytes())
 
 
 def tokenizer_answers(folder, texts, chats):
@@ -50,7 +50,8 @@ def main():
     for one in job["make"]:
         make(one["folder"], one["config"], one["seed"])
     for one in job["models"]:
-        logits(one["folder"], one["sequences"], one["out"])
+        logits(one["folder"], one["sequences"], one["out"], torch.float32, "<f4")
+        logits(one["folder"], one["sequences"], one["exact"], torch.float64, "<f8")
     answers = tokenizer_answers(**job["tokenizer"])
     answers["versions"] = {"torch": torch.__version__, "transformers": transformers.__version__}
     with open(job["answers"], "w") as file:
