@@ -1,26 +1,15 @@
+import { CONTROLLED_FIELDS } from '../scoring/compare.js';
 import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
 import type { EvaluationData } from './dataset.js';
 import type { EvaluationSettings } from './settings.js';
 import type { EvaluateOptions, StoredSummary } from './types.js';
 
+/** Controlled fields but for the count of samples, which is the result's. */
+type Controlled = Exclude<(typeof CONTROLLED_FIELDS)[number], 'total'>;
+
 const FIELDS = [
-  'mode',
   'model',
-  'tokenizer',
-  'data_file',
-  'data_sha256',
-  'evaluator_schema_version',
-  'temperature',
-  'top_p',
-  'sampling_count',
-  'seed',
-  'enable_thinking',
-  'chunk_tokens',
-  'max_memory_tokens',
-  'max_final_tokens',
-  'max_chunks',
-  'max_input_tokens',
-  'server_max_model_len',
+  ...CONTROLLED_FIELDS.filter((field): field is Controlled => field !== 'total'),
   'flavour',
   'context_cut',
   'items',
