@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Flavour } from '../../shared/contracts/trajectory.js';
 import { runs, withExamples, JSON_OPTION, type CommandContext } from '../command.js';
 import { integerList, positiveInteger, seedNumber } from '../number-options.js';
@@ -16,6 +16,14 @@ export interface LengthsOptions {
   seed: number;
   items?: number;
   allowRepeats?: boolean;
+  json?: boolean;
+}
+
+export interface ScreenOptions {
+  data: string;
+  train: number;
+  heldOut: number;
+  out: string;
   json?: boolean;
 }
 
@@ -61,5 +69,28 @@ export function addData(context: CommandContext): void {
   runs(lengths, context, async (source: string, options: LengthsOptions) => {
     const { buildLengthFiles } = await import('../data/lengths.js');
     return await buildLengthFiles(context, source, options);
+  });
+  addScreen(context, data);
+}
+
+function addScreen(context: CommandContext, data: Command): void {
+  const screen = data
+    .command('screen')
+    .description(
+      'Pass@N screening: keeps prompts that the base model solved in some tries and not in others, in two disjoint splits.'
+    )
+    .argument('<samples>', 'samples file of `memagent eval --samples-per-item 8` of the base model')
+    .requiredOption('--data <file>', 'the converted file that was evaluated')
+    .requiredOption('--train <n>', 'prompts of the training split', positiveInteger)
+    .option('--held-out <n>', 'prompts of the held-out split', seedNumber, 0)
+    .requiredOption('--out <dir>', 'folder for train.jsonl, heldout.jsonl and screening.json')
+    .option(...JSON_OPTION);
+  withExamples(
+    screen,
+    'memagent data screen base/train.jsonl --data train.jsonl --train 512 --held-out 128 --out screened'
+  );
+  runs(screen, context, async (samples: string, options: ScreenOptions) => {
+    const { screenData } = await import('../data/screen.js');
+    return await screenData(context, samples, options);
   });
 }

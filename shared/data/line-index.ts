@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { PipelineError } from '../contracts/pipeline-error.js';
 
 const NEWLINE = 0x0a;
@@ -51,15 +51,34 @@ export class LineIndex {
     }
   }
 
-  private async readOne<T>(handle: Awaited<ReturnType<typeof open>>, number: number): Promise<T> {
+  /**
+   * The text of one line, without its line feed.
+   *
+   * @throws PipelineError DataInvalid for a number outside the file
+   */
+  async readLine(number: number): Promise<string> {
+    const handle = await open(this.path, 'r');
+    try {
+      return (await this.textOf(handle, number)).replace(/\n$/, '');
+    } finally {
+      await handle.close();
+    }
+  }
+
+  private async textOf(handle: FileHandle, number: number): Promise<string> {
     const start = this.starts[number];
     if (start === undefined)
       throw new PipelineError('DataInvalid', `${this.path} has ${this.lines} lines, line ${number + 1} was asked for`);
     const stop = this.starts[number + 1] ?? this.end;
     const buffer = Buffer.alloc(stop - start);
     await handle.read(buffer, 0, buffer.byteLength, start);
+    return buffer.toString('utf8');
+  }
+
+  private async readOne<T>(handle: FileHandle, number: number): Promise<T> {
+    const text = await this.textOf(handle, number);
     try {
-      return JSON.parse(buffer.toString('utf8')) as T;
+      return JSON.parse(text) as T;
     } catch (error) {
       throw new PipelineError(
         'DataInvalid',
