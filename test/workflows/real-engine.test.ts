@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ApplicationFailure } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -274,7 +275,8 @@ describe('a cancelled run', () => {
           expect(leftovers(directory)).toEqual([]);
         },
         ({ data }) => {
-          data.convertRollouts = () => Promise.reject(new Error('ConversionFailed on purpose'));
+          data.convertRollouts = () =>
+            Promise.reject(ApplicationFailure.nonRetryable('on purpose', 'ConversionFailed'));
         }
       );
     },
