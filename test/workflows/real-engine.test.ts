@@ -97,7 +97,7 @@ describe('an engine that stands still', () => {
         async ({ handle, directory, progress }) => {
           await handle.result();
           const { attempts } = await progress();
-          expect(attempts[0]).toMatchObject({ stage: 'train:relax', step: 1, type: 'Stalled', phase: 'restore' });
+          expect(attempts).toMatchObject([{ stage: 'train:relax', step: 1, type: 'Stalled', phase: 'restore' }]);
           const evidence = JSON.parse(readFileSync(join(directory, 'evidence/train-relax/stall-001.json'), 'utf8')) as {
             processes: { state: string; threads: object[] }[];
             engineLog: string[];
