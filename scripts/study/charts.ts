@@ -105,7 +105,7 @@ export function evaluationLines(sampled: readonly RunResult[], greedy: readonly 
 function comparisonLines(panel: string, { run, arms }: RunResult) {
   return arms.flatMap(({ arm, comparisons }) =>
     comparisons.flatMap(({ length, base, trained }) => [
-      { panel, run: `${run.seed}-base`, model: 'base', length, score: base },
+      { panel, run: `${run.seed}-${arm}-base`, model: 'base', length, score: base },
       { panel, run: `${run.seed}-${arm}`, model: arm, length, score: trained },
     ])
   );
@@ -127,7 +127,7 @@ function wrapped(title: string): string {
 
 /** A plot as a file of its own: name space, font and a white page, which a page's style sheet would give. */
 function standalone(options: Plot.PlotOptions, label: string): string {
-  const open = '<svg xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" font-size="11" ';
+  const open = '<svg xmlns="http://www.w3.org/2000/svg" font-family="system-ui, sans-serif" ';
   const text = renderPlot(options, label).text.replace(/^<svg /, open);
   return `${text.replace(/^<svg [^>]*>/, (tag) => `${tag}<rect width="100%" height="100%" fill="#ffffff"></rect>`)}\n`;
 }

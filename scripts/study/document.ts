@@ -75,7 +75,7 @@ function evaluationPart(title: string, runs: readonly RunResult[], file: string,
   return [
     `## ${title}`,
     '',
-    ...picture(file, 'Right answers at every length, before and after', pictures),
+    ...picture(file, 'Right answers at every length: base grey, relax blue, vime orange', pictures),
     ...table(['seed', 'arm', ...lengthColumns(first)], rows),
     '',
     `Share of right answers (sub-EM) on ${first[0]?.items ?? 0} unseen contexts a length, base → trained; in brackets the difference’s 95 % interval`,
