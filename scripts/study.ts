@@ -36,7 +36,7 @@ async function main(): Promise<number> {
   const { raw } = await readRecipeFile(join(packageRoot(), 'recipes', 'laptop.json'));
   const [seeds, steps, items] = [whole('seeds'), whole('steps'), whole('items')];
   const runs = studyRuns(raw as RawRecipe, { seeds, steps, items, root });
-  const wanted = runs.filter(({ name }) => values.only?.split(',').includes(name) ?? true);
+  const wanted = chosen(runs);
   const failures = values['no-run'] ? [] : await runAll(wanted, root, whole('at-once'), say);
   const findings = await gather(runs, root, steps);
   const drawn = await draw(findings, resolve(values.out));
@@ -49,6 +49,14 @@ async function main(): Promise<number> {
   if (findings.missing.length > 0) console.log(`not run: ${findings.missing.join(', ')}`);
   console.log(join(resolve(values.out), 'learning.md'));
   return failures.length === 0 && checks.every(({ met }) => met) ? 0 : 1;
+}
+
+/** The runs that `--only` names, or all. @throws Error that names the unknown one */
+function chosen(runs: readonly StudyRun[]): StudyRun[] {
+  const names = values.only?.split(',') ?? runs.map(({ name }) => name);
+  const unknown = names.find((name) => runs.every((run) => run.name !== name));
+  if (unknown === undefined) return runs.filter(({ name }) => names.includes(name));
+  throw new Error(`--only: no run is named “${unknown}”; known are ${runs.map(({ name }) => name).join(', ')}`);
 }
 
 /** @throws Error that names the option */
