@@ -59,22 +59,22 @@ export function studyRuns(laptop: RawRecipe, options: StudyOptions): StudyRun[] 
   const few = { items: Math.min(8, options.items), devItems: 8, lengths: [4] };
   const name = (index: number): string => `seed-${seed + index}`;
   const tries = { items: Math.min(TRIES_ITEMS, options.items), devItems: 8, samplesPerItem: TRIES };
+  const freeze = (index: number): StudyRun =>
+    make('frozen', index, `${name(index)}-frozen`, `learning rate ${FROZEN_RATE}`, { ...frozen, evaluation: few });
+  const greedy = (index: number): StudyRun =>
+    make('greedy', index, `${name(index)}-greedy`, 'greedy evaluation', { evaluation: { temperature: 0 } });
+  const ablate = (id: string, change: string, changes: RawRecipe): StudyRun =>
+    make('ablation', 0, id, change, { ...one, ...changes });
   return [
     ...seeds.map((index) => make('seed', index, name(index), 'another seed')),
-    ...seeds.map((index) =>
-      make('frozen', index, `${name(index)}-frozen`, `learning rate ${FROZEN_RATE}`, { ...frozen, evaluation: few })
-    ),
-    make('ablation', 0, 'shuffled', 'advantages shuffled within groups', {
-      ...one,
-      ablation: { shuffledAdvantages: true },
-    }),
-    make('ablation', 0, 'no-memory', 'memory emptied every turn', { ...one, ablation: { emptyMemory: true } }),
-    ...seeds.map((index) =>
-      make('greedy', index, `${name(index)}-greedy`, 'greedy evaluation', { evaluation: { temperature: 0 } })
-    ),
-    make('ablation', 0, 'share', 'credit: share', { ...one, grpo: { credit: 'share' } }),
-    ...[0, 0.1, 1].map((klCoefficient) =>
-      make('ablation', 0, `kl-${klCoefficient}`, `KL coefficient ${klCoefficient}`, { ...one, grpo: { klCoefficient } })
+    freeze(0),
+    greedy(0),
+    ablate('shuffled', 'advantages shuffled within groups', { ablation: { shuffledAdvantages: true } }),
+    ablate('no-memory', 'memory emptied every turn', { ablation: { emptyMemory: true } }),
+    ...seeds.slice(1).flatMap((index) => [freeze(index), greedy(index)]),
+    ablate('share', 'credit: share', { grpo: { credit: 'share' } }),
+    ...[1, 0, 0.1].map((klCoefficient) =>
+      ablate(`kl-${klCoefficient}`, `KL coefficient ${klCoefficient}`, { grpo: { klCoefficient } })
     ),
     make('tries', 0, `pass-${TRIES}`, `${TRIES} samples an item`, { ...one, evaluation: tries }),
   ];

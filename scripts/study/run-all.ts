@@ -48,7 +48,9 @@ export async function runAll(
   try {
     const connected = await connectClient(stack.target);
     try {
-      return await Promise.race([inTurns(connected, open, atOnce, say), stack.failed]);
+      const stop = new AbortController();
+      const working = inTurns(connected, open, { atOnce, say, signal: stop.signal });
+      return await Promise.race([working, stack.failed, interrupted(stop)]);
     } finally {
       await connected.close();
     }
@@ -57,11 +59,18 @@ export async function runAll(
   }
 }
 
+/** Rejects on Ctrl-C or `kill`, so that the stack is stopped in good order; the server's file keeps what was under way. */
+function interrupted(stop: AbortController): Promise<never> {
+  return new Promise((_, reject) => {
+    stop.signal.addEventListener('abort', () => reject(new Error('interrupted; run it again to go on')));
+    for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stop.abort());
+  });
+}
+
 async function inTurns(
   connected: TemporalClient,
   runs: readonly StudyRun[],
-  atOnce: number,
-  say: (text: string) => void
+  { atOnce, say, signal }: { atOnce: number; say: (text: string) => void; signal: AbortSignal }
 ): Promise<string[]> {
   const failures: string[] = [];
   const queue = new PQueue({ concurrency: atOnce });
@@ -71,7 +80,8 @@ async function inTurns(
     const before = takesOver ? trained.get(run.seed) : undefined;
     const done = queue.add(async () => {
       await before;
-      const failure = await oneRun(connected, run, say);
+      if (signal.aborted) return;
+      const failure = await oneRun(connected, run, (text) => signal.aborted || say(text));
       if (failure !== undefined) failures.push(failure);
     }) as Promise<void>;
     if (run.kind === 'seed') trained.set(run.seed, done);
@@ -83,7 +93,7 @@ async function inTurns(
 async function oneRun(
   connected: TemporalClient,
   run: StudyRun,
-  say: (text: string) => void
+  say: (text: string) => unknown
 ): Promise<string | undefined> {
   const startedAt = performance.now();
   const recipe = parseRecipe(run.recipe, run.name);
