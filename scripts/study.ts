@@ -81,12 +81,14 @@ async function gather(runs: readonly StudyRun[], root: string, steps: number): P
   const groups = await Promise.all(
     frozen.map(({ run, arms }) => groupTries(folderOf(run, root), arms[0]?.arm ?? 'relax'))
   );
+  const ablations = await read('ablation');
   const tries = await Promise.all(of('tries').map((run) => readTries(folderOf(run, root))));
   const prompts = groups.reduce((sum, each) => sum + each.prompts, 0);
   return {
     seeds: await read('seed'),
     greedy: await read('greedy'),
-    ablations: await read('ablation'),
+    ablations,
+    shuffled: [...ablations.filter(({ run }) => run.name === 'shuffled'), ...(await read('shuffled'))],
     frozen: new Map(frozen.map(({ run, arms }) => [run.seed, mean(arms[0]?.rewards ?? [])])),
     tries: tries.flat(),
     groups: prompts === 0 ? undefined : { prompts, any: mean(groups.map(({ any }) => any)) },

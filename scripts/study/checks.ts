@@ -1,4 +1,5 @@
-import type { ArmResult, RunResult } from './results.js';
+import { percent, signed } from '../../shared/report/format.js';
+import { mean, type RunResult } from './results.js';
 
 /** One goal of the study, measured. */
 export interface Check {
@@ -13,6 +14,8 @@ export interface StudyFacts {
   seeds: RunResult[];
   greedy: RunResult[];
   ablations: RunResult[];
+  /** Training with shuffled advantages, every seed that was run. */
+  shuffled: RunResult[];
   /** Mean reward of the frozen base on training tasks, by `grpo.seed`. */
   frozen: ReadonlyMap<number, number>;
 }
@@ -33,17 +36,18 @@ export function studyChecks(facts: StudyFacts): Check[] {
 function seedChecks({ seeds, frozen }: StudyFacts): Check[] {
   const arms = seeds.flatMap(({ arms: each }) => each);
   if (arms.length === 0) return [];
-  const gains = seeds.flatMap(({ run, arms: each }) => {
-    const base = frozen.get(run.seed);
-    return base === undefined ? [] : each.map(({ last }) => last - base);
-  });
+  const gains = gainsOf(seeds, frozen);
   const unended = Math.max(...arms.map((arm) => arm.unended));
   const kl = Math.max(...arms.map((arm) => arm.kl));
   return [
     ...(gains.length === 0
       ? []
       : [atLeast('reward of the last ten steps above the frozen base’s by at least 0.4', gains, 0.4)]),
-    { goal: 'responses that do not end: at most 1 %', measured: `${percent(unended)} at most`, met: unended <= 0.01 },
+    {
+      goal: 'responses that do not end: at most 1 %',
+      measured: `${percent(unended * 100)} at most`,
+      met: unended <= 0.01,
+    },
     { goal: 'KL at the end: at most 0.5', measured: `${kl.toFixed(3)} at most`, met: kl <= 0.5 },
   ];
 }
@@ -59,45 +63,42 @@ function evaluationChecks(what: string, runs: readonly RunResult[], least: numbe
     atLeast(goal, gains, least),
     {
       goal: `… and every paired interval excludes zero`,
-      measured: `lowest bound ${signed(lowest)}`,
+      measured: `lowest bound ${signed(lowest, 2)}`,
       met: lowest > 0,
     },
   ];
 }
 
-function ablationChecks({ ablations, frozen }: StudyFacts): Check[] {
-  const find = (name: string): [number, ArmResult][] =>
-    ablations.flatMap(({ run, arms }) => (run.name === name ? arms.map((arm) => [run.seed, arm] as const) : [])) as [
-      number,
-      ArmResult,
-    ][];
-  const shuffled = find('shuffled').flatMap(([seed, { last }]) => {
-    const base = frozen.get(seed);
-    if (base === undefined) return [];
-    const measured = `${signed(last - base)} (${last.toFixed(3)} after ${base.toFixed(3)})`;
-    return [{ goal: 'advantages shuffled: no gain', measured, met: last - base <= CHANCE }];
+function ablationChecks({ ablations, shuffled, frozen }: StudyFacts): Check[] {
+  const gains = gainsOf(shuffled, frozen);
+  const emptied = ablations.filter(({ run }) => run.name === 'no-memory').flatMap(({ arms }) => arms);
+  return [
+    ...(gains.length === 0 ? [] : [noGain(gains)]),
+    ...emptied.flatMap(({ comparisons }) =>
+      comparisons.map(({ length, trained }) => ({
+        goal: `memory emptied, ${length} chunks: no better than knowing the last chunk (${percent(100 / length)})`,
+        measured: percent(trained * 100),
+        met: trained <= 1 / length + CHANCE,
+      }))
+    ),
+  ];
+}
+
+/** Reward of the last steps above the frozen base's, an entry an arm. */
+function gainsOf(runs: readonly RunResult[], frozen: StudyFacts['frozen']): number[] {
+  return runs.flatMap(({ run, arms }) => {
+    const base = frozen.get(run.seed);
+    return base === undefined ? [] : arms.map(({ last }) => last - base);
   });
-  const emptied = find('no-memory').flatMap(([, { comparisons }]) =>
-    comparisons.map(({ length, trained }) => ({
-      goal: `memory emptied, ${length} chunks: no better than knowing the last chunk (${percent(1 / length)})`,
-      measured: percent(trained),
-      met: trained <= 1 / length + CHANCE,
-    }))
-  );
-  return [...shuffled, ...emptied];
+}
+
+function noGain(gains: readonly number[]): Check {
+  const each = gains.map((gain) => signed(gain, 2)).join(', ');
+  const measured = `${signed(mean(gains), 2)} in the mean of ${gains.length} (${each})`;
+  return { goal: 'advantages shuffled: no gain of reward', measured, met: mean(gains) <= CHANCE };
 }
 
 function atLeast(goal: string, values: readonly number[], least: number): Check {
   const lowest = Math.min(...values);
-  return { goal, measured: `${signed(lowest)} at least, in ${values.length} cases`, met: lowest >= least };
-}
-
-/** Number with its sign and two digits. */
-export function signed(value: number): string {
-  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(2)}`;
-}
-
-/** Share as a percentage with one digit. */
-export function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
+  return { goal, measured: `${signed(lowest, 2)} at least, in ${values.length} cases`, met: lowest >= least };
 }

@@ -1,4 +1,5 @@
-import { percent, signed, studyChecks, type Check, type StudyFacts } from './checks.js';
+import { percent, signed } from '../../shared/report/format.js';
+import { studyChecks, type Check, type StudyFacts } from './checks.js';
 import { TRIES } from './plan.js';
 import { mean, type ArmResult, type RunResult, type Tries } from './results.js';
 
@@ -55,7 +56,7 @@ function seedsPart({ seeds, frozen, pictures, steps }: Findings): string[] {
     ...table(['seed', 'arm', 'frozen base', ...TRAINING_COLUMNS], rows),
     '',
     'Mean reward of a step’s 64 trajectories. *Frozen base*: the same seed’s first tasks',
-    `(${Math.min(20, steps)} steps, ${Math.min(20, steps) * 64} trajectories) with a learning rate of 1e-8, which moves no weight by more than 2e-7. The first ten steps`,
+    `(${Math.min(20, steps)} steps, ${Math.min(20, steps) * 64} trajectories) with a learning rate of 1e-8, which moves weights by some 1e-7. The first ten steps`,
     'are above it because training is under way. KL (to the base, nats a token), entropy and unended responses: mean of the last ten steps.',
     '',
   ];
@@ -65,7 +66,7 @@ const TRAINING_COLUMNS = ['first ten', 'last ten', 'KL', 'largest KL', 'entropy'
 
 function trainingCells(arm: ArmResult): string[] {
   const { first, last, kl, largestKl, entropy, unended } = arm;
-  return [reward(first), reward(last), kl.toFixed(3), largestKl.toFixed(3), entropy.toFixed(3), percent(unended)];
+  return [reward(first), reward(last), kl.toFixed(3), largestKl.toFixed(3), entropy.toFixed(3), percent(unended * 100)];
 }
 
 function evaluationPart(title: string, runs: readonly RunResult[], file: string, { pictures }: Findings): string[] {
@@ -78,7 +79,7 @@ function evaluationPart(title: string, runs: readonly RunResult[], file: string,
     ...picture(file, 'Right answers at every length: base grey, relax blue, vime orange', pictures),
     ...table(['seed', 'arm', ...lengthColumns(first)], rows),
     '',
-    `Share of right answers (sub-EM) on ${first[0]?.items ?? 0} unseen contexts a length, base → trained; in brackets the difference’s 95 % interval`,
+    `Right answers (sub-EM), %, of ${first[0]?.items ?? 0} unseen contexts a length, base → trained; in brackets the difference’s 95 % interval in points`,
     '(paired bootstrap over the items, 10,000 resamples).',
     '',
   ];
@@ -90,12 +91,13 @@ function lengthColumns(comparisons: ArmResult['comparisons']): string[] {
 
 function comparisonCells({ comparisons }: ArmResult): string[] {
   return comparisons.map(({ base, trained, interval }) => {
-    const range = interval === undefined ? '' : ` (${signed(interval.low)} … ${signed(interval.high)})`;
-    return `${base.toFixed(2)} → ${trained.toFixed(2)}${range}`;
+    const range = interval && ` (${signed(interval.low * 100, 1)} … ${signed(interval.high * 100, 1)})`;
+    return `${(base * 100).toFixed(1)} → ${(trained * 100).toFixed(1)}${range ?? ''}`;
   });
 }
 
-function ablationsPart({ ablations, seeds, pictures }: Findings): string[] {
+function ablationsPart(findings: Findings): string[] {
+  const { ablations, seeds, pictures } = findings;
   if (ablations.length === 0) return [];
   const seed = ablations[0]?.run.seed;
   const plain = seeds.filter(({ run }) => run.seed === seed).flatMap(({ arms }) => arms.slice(0, 1));
@@ -116,6 +118,26 @@ function ablationsPart({ ablations, seeds, pictures }: Findings): string[] {
     'are dealt out at random, so that the gradient has the same size and no information. *Memory emptied*: every chunk is read with “No',
     'previous memory”, in training and evaluation, the base too; only what is in the last chunk can then be answered: 1 of 4, 8 and 16.',
     '',
+    ...shuffledPart(findings),
+  ];
+}
+
+/** The walk without information, of every seed: where it stood in the middle says as much as where it ended. */
+function shuffledPart({ shuffled, frozen }: Findings): string[] {
+  const rows = shuffled.flatMap(({ run, arms }) =>
+    arms.map(({ rewards, last, kl, entropy }) => {
+      const middle = mean(rewards.slice(Math.floor(rewards.length / 2) - 5, Math.floor(rewards.length / 2) + 5));
+      const base = frozen.get(run.seed);
+      return [run.seed, reward(base), reward(middle), reward(last), kl.toFixed(3), entropy.toFixed(3)];
+    })
+  );
+  return [
+    'Shuffled advantages, every seed that was run (reward of the frozen base, of the ten steps in the middle, and of the last ten):',
+    '',
+    ...table(['seed', 'frozen base', 'middle', 'last ten', 'KL', 'entropy'], rows),
+    '',
+    'AdamW divides by the gradient’s own size, so that a gradient without information still moves the weights, at random: the reward wanders.',
+    '',
   ];
 }
 
@@ -125,11 +147,17 @@ function triesPart({ tries, groups, frozen }: Findings): string[] {
     model === 'base' ? 'base' : `${model}, trained`,
     `${length} chunks, evaluation sampling`,
     items,
-    percent(one),
-    percent(any),
+    percent(one * 100),
+    percent(any * 100),
   ]);
   const training = groups && [
-    ['base', '4 chunks, training sampling', groups.prompts, percent(mean([...frozen.values()])), percent(groups.any)],
+    [
+      'base',
+      '4 chunks, training sampling',
+      groups.prompts,
+      percent(mean([...frozen.values()]) * 100),
+      percent(groups.any * 100),
+    ],
   ];
   return [
     `## Could the base do it with ${TRIES} tries?`,

@@ -4,7 +4,7 @@
 export type RawRecipe = Record<string, unknown>;
 
 /** What a run is for. */
-export type RunKind = 'seed' | 'frozen' | 'greedy' | 'tries' | 'ablation';
+export type RunKind = 'seed' | 'frozen' | 'greedy' | 'tries' | 'ablation' | 'shuffled';
 
 export interface StudyRun {
   /** Unique; also the recipe's name and the beginning of the run's id. */
@@ -32,9 +32,11 @@ export interface StudyOptions {
 export const TRIES = 8;
 const TRIES_ITEMS = 128;
 
-/** Steps whose rewards are the frozen base's, and a rate so small that 20 steps of it move no weight by more than 2e-7. */
+/** Steps whose rewards are the frozen base's, and a rate so small that they move weights by some 1e-7. */
 const FROZEN_STEPS = 20;
 const FROZEN_RATE = 1e-8;
+
+const SHUFFLED = 'advantages shuffled within groups';
 
 /** Runs in the order of their worth: should the time be short, the last ones are missing. */
 export function studyRuns(laptop: RawRecipe, options: StudyOptions): StudyRun[] {
@@ -59,6 +61,7 @@ export function studyRuns(laptop: RawRecipe, options: StudyOptions): StudyRun[] 
   const few = { items: Math.min(8, options.items), devItems: 8, lengths: [4] };
   const name = (index: number): string => `seed-${seed + index}`;
   const tries = { items: Math.min(TRIES_ITEMS, options.items), devItems: 8, samplesPerItem: TRIES };
+  const shuffled = { ablation: { shuffledAdvantages: true } };
   const freeze = (index: number): StudyRun =>
     make('frozen', index, `${name(index)}-frozen`, `learning rate ${FROZEN_RATE}`, { ...frozen, evaluation: few });
   const greedy = (index: number): StudyRun =>
@@ -69,9 +72,15 @@ export function studyRuns(laptop: RawRecipe, options: StudyOptions): StudyRun[] 
     ...seeds.map((index) => make('seed', index, name(index), 'another seed')),
     freeze(0),
     greedy(0),
-    ablate('shuffled', 'advantages shuffled within groups', { ablation: { shuffledAdvantages: true } }),
+    ablate('shuffled', SHUFFLED, shuffled),
     ablate('no-memory', 'memory emptied every turn', { ablation: { emptyMemory: true } }),
     ...seeds.slice(1).flatMap((index) => [freeze(index), greedy(index)]),
+    // What training does without information is luck, so that one seed says little: the others’ rewards beside it.
+    ...seeds
+      .slice(1)
+      .map((index) =>
+        make('shuffled', index, `shuffled-${seed + index}`, SHUFFLED, { ...one, ...shuffled, evaluation: few })
+      ),
     ablate('share', 'credit: share', { grpo: { credit: 'share' } }),
     ...[1, 0, 0.1].map((klCoefficient) =>
       ablate(`kl-${klCoefficient}`, `KL coefficient ${klCoefficient}`, { grpo: { klCoefficient } })
