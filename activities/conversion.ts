@@ -24,7 +24,7 @@ export async function convertRollouts(args: ConvertArgs, scope: ActivityScope): 
     return { rows: existing, producedRows: facts.produced_rows, trimmedRows: facts.trimmed_rows };
   }
   const trajectories = await readTrajectories(await checkedInput(run, args));
-  const converted = convertTrajectories(trajectories, conversionOptions(run.recipe, args.arm));
+  const converted = convertTrajectories(trajectories, conversionOptions(run.recipe, args.arm, args.step));
   const origin: Origin = {
     stage: 'convert',
     activity: 'convertRollouts',

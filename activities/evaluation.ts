@@ -46,7 +46,7 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     args.weights === undefined
       ? resolveInput(run.recipe.model.path ?? '', ports.projectRoot)
       : run.path(hfPath(args.model));
-  const { evaluation, memory } = run.recipe;
+  const { evaluation, memory, ablation } = run.recipe;
   const server = { name: args.model, modelDir: modelFolder, concurrency: evaluation.concurrency };
   const served = await serve(run, server, scope, ports);
   const outcome = await evaluateDataset({
@@ -60,6 +60,7 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     tokenizerName: tokenizerName(run.recipe),
     limits: memory,
     enableThinking: memory.enableThinking,
+    emptyMemory: ablation?.emptyMemory ?? false,
     temperature: evaluation.temperature,
     topP: evaluation.topP,
     samplesPerItem: evaluation.samplesPerItem,

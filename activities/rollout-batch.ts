@@ -26,6 +26,8 @@ export interface RolloutBatch {
   flavour: Flavour;
   limits: MemoryLimits;
   enableThinking: boolean | null;
+  /** Ablation: no turn sees the memory of the turns before. */
+  emptyMemory: boolean;
   temperature: number;
   topP: number;
   /** Seed of the sampler's key. */
@@ -108,6 +110,7 @@ async function sampleOne(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt)
         flavour: batch.flavour,
         evaluation: false,
         enableThinking: batch.enableThinking,
+        emptyMemory: batch.emptyMemory,
       },
       { tokenizer: deps.tokenizer, signal: deps.signal, generate: turnGenerator(batch, deps, prompt, attempt) }
     );

@@ -55,7 +55,7 @@ async function rollOut(
   scope: ActivityScope,
   ports: ActivityPorts
 ): Promise<RolloutOutcome> {
-  const { grpo, memory, arms, model } = run.recipe;
+  const { grpo, memory, arms, model, ablation } = run.recipe;
   const index = await datasetIndex(run.path(TRAIN_DATA));
   const rows = await index.readJson<DatasetRow>(
     promptRows(args.step, grpo.promptsPerStep, index.lines, grpo.rolloutSeed)
@@ -70,6 +70,7 @@ async function rollOut(
       flavour: arms[args.arm]?.flavour ?? 'relax',
       limits: memory,
       enableThinking: memory.enableThinking,
+      emptyMemory: ablation?.emptyMemory ?? false,
       temperature: grpo.temperature,
       topP: grpo.topP,
       seed: grpo.rolloutSeed,

@@ -50,6 +50,7 @@ export async function armKeyParts(
     memory: run.recipe.memory,
     grpo: { ...run.recipe.grpo, steps: args.totalSteps },
     arm: run.recipe.arms[args.arm],
+    ablation: run.recipe.ablation,
   };
 }
 
@@ -68,6 +69,7 @@ export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Pro
     model: args.weights?.sha256 ?? (await shaOf(run, 'model.json')),
     data: await shaOf(run, `data/${args.dataset}.jsonl`),
     memory: run.recipe.memory,
+    emptyMemory: run.recipe.ablation?.emptyMemory === true ? true : undefined,
     evaluation: { ...run.recipe.evaluation, lengths: undefined, items: undefined, devItems: undefined },
   };
 }

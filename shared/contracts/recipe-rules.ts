@@ -178,9 +178,19 @@ function fallbackRules(recipe: Members): string[] {
     );
 }
 
+/** What is taken away is taken away by our own rollout and conversion, which only the embedded engine uses. */
+function ablationRules(recipe: Members): string[] {
+  if (typeof recipe['ablation'] !== 'object') return [];
+  if (recipe['engine'] === 'ray') return ['ablation: only with engine “embedded”'];
+  const taken = Object.values(members(recipe['ablation']));
+  return taken.some((value) => value !== false)
+    ? []
+    : ['ablation: takes nothing away; leave it out or set one to true'];
+}
+
 /** @returns one sentence for each broken rule; empty when the recipe is consistent as far as it can be told */
 export function ruleProblems(value: unknown): string[] {
   const recipe = members(value);
   const rules = [modelRules, engineRules, dataRules, armRules, clusterRules, budgetRules, listRules, clipRules];
-  return [...rules, pauseRules, fallbackRules].flatMap((rule) => rule(recipe));
+  return [...rules, pauseRules, fallbackRules, ablationRules].flatMap((rule) => rule(recipe));
 }

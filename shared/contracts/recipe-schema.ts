@@ -212,6 +212,17 @@ const oomFallback = z.strictObject({
   tokensPerGpu: positiveInt.optional().describe('Replaces cluster.tokensPerGpu (engine ray). Unit: tokens.'),
 });
 
+const ablation = z.strictObject({
+  shuffledAdvantages: z
+    .boolean()
+    .default(false)
+    .describe('Permute the advantages within every group, by a seed: the gradient no longer knows who did well.'),
+  emptyMemory: z
+    .boolean()
+    .default(false)
+    .describe('Every chunk is read with an empty memory, in training and evaluation: only the last one can be kept.'),
+});
+
 /** Everything a run depends on, with defaults filled in. */
 export const recipeSchema = z.strictObject({
   $schema: z.string().optional().describe('Path of recipe.schema.json, for editors.'),
@@ -249,6 +260,9 @@ export const recipeSchema = z.strictObject({
   oomFallback: oomFallback
     .optional()
     .describe('Smaller settings that are tried once after OutOfMemory; the report names them as a deviation.'),
+  ablation: ablation
+    .optional()
+    .describe('Takes a part of the method away, to show what it is for; the report names it as a deviation.'),
   artifacts: z
     .string()
     .min(1)

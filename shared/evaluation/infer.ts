@@ -45,6 +45,7 @@ class Recurrent {
         flavour: settings.flavour,
         evaluation: true,
         enableThinking: options.enableThinking,
+        emptyMemory: options.emptyMemory ?? false,
       },
       { tokenizer: options.tokenizer, signal, generate: turnGenerator(options, settings, place, signal) }
     );

@@ -82,5 +82,6 @@ function settingsHash(
     enableThinking: options.enableThinking,
     temperature: options.temperature,
     topP: options.topP,
+    ...(options.emptyMemory === true ? { emptyMemory: true } : {}),
   });
 }

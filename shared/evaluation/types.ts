@@ -32,6 +32,8 @@ export interface EvaluateOptions {
   contextCut?: ContextCut;
   /** `enable_thinking` of the chat template; null leaves it unset. */
   enableThinking: boolean | null;
+  /** Ablation: no turn sees the memory of the turns before. Default false. */
+  emptyMemory?: boolean;
   temperature: number;
   topP: number;
   /** Default 1. */
@@ -101,6 +103,8 @@ export interface StoredSummary extends EvaluationSummary {
   server: ServerRecord;
   /** Mode `base` only. */
   context_cut?: ContextCut;
+  /** Only where it was: an ablation. */
+  memory_emptied?: true;
   /** Tokens of all contexts, and how many of them were read: less exactly when a context was truncated. */
   context_tokens: number;
   tokens_read: number;

@@ -1,4 +1,5 @@
 import type { Flavour } from '../contracts/trajectory.js';
+import { PhiloxStream } from '../random/philox.js';
 
 /** Added to a group's standard deviation before dividing. */
 const STD_EPSILON = Math.fround(1e-6);
@@ -13,6 +14,15 @@ const SCALED: Readonly<Record<Flavour, ReadonlySet<string>>> = {
   vime: new Set(['grpo', 'gspo']),
 };
 
+/** Distinguishes this use of the seed from every other stream of the package. */
+const SHUFFLE_STREAM = 0x4142_4c41;
+
+/** Names the draw of a step's permutations. */
+export interface AdvantageShuffle {
+  seed: number;
+  step: number;
+}
+
 export interface NormalizationOptions {
   flavour: Flavour;
   /** Advantage estimator of the framework. Default `grpo`. */
@@ -21,11 +31,25 @@ export interface NormalizationOptions {
   rewardsNormalization: boolean;
   /** Divide by the group's standard deviation as well. */
   stdNormalization: boolean;
+  /** Ablation: which trajectory of a group gets which of its advantages is drawn. Default: everyone its own. */
+  shuffle?: AdvantageShuffle;
 }
 
 /** Whether the options centre rewards within their group. */
 export function centresRewards(options: NormalizationOptions): boolean {
   return options.rewardsNormalization && CENTRED[options.flavour].has(options.estimator ?? 'grpo');
+}
+
+/**
+ * Advantages of one group in the order of its trajectories: {@link groupAdvantages}, permuted when the ablation says so.
+ *
+ * @param group position of the group in the step, from 0; part of the permutation's draw
+ */
+export function orderedAdvantages(rewards: readonly number[], group: number, options: NormalizationOptions): number[] {
+  const advantages = groupAdvantages(rewards, options);
+  if (options.shuffle === undefined) return advantages;
+  const { seed, step } = options.shuffle;
+  return new PhiloxStream(seed, [SHUFFLE_STREAM, step, group]).shuffle(advantages);
 }
 
 /**

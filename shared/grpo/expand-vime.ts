@@ -1,6 +1,6 @@
 import { PythonError, pyIterate, pyTruthy, type PyValue } from '../data/python/value.js';
 import { pyFloat, pyInt } from '../literals/python-numbers.js';
-import { centresRewards, groupAdvantages, type NormalizationOptions } from './advantages.js';
+import { centresRewards, orderedAdvantages, type NormalizationOptions } from './advantages.js';
 import { rewardValue, turnField, turnFieldOr, zeros, type RawRows, type RawSample } from './samples.js';
 
 export interface VimeOptions extends Omit<NormalizationOptions, 'flavour'> {
@@ -61,7 +61,7 @@ function vimeAdvantages(rewards: readonly number[], options: VimeOptions): numbe
   const size = grouped ? Number(options.groupSize) : rewards.length;
   const advantages: number[] = [];
   for (let start = 0; start < rewards.length; start += size) {
-    advantages.push(...groupAdvantages(rewards.slice(start, start + size), normalization));
+    advantages.push(...orderedAdvantages(rewards.slice(start, start + size), start / size, normalization));
   }
   return advantages;
 }

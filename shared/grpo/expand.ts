@@ -1,7 +1,7 @@
 import { pyStr } from '../data/python/text.js';
 import { pyIterate, type PyDict, type PyValue } from '../data/python/value.js';
 import { pyFloat, pyInt } from '../literals/python-numbers.js';
-import { centresRewards, groupAdvantages, type NormalizationOptions } from './advantages.js';
+import { centresRewards, orderedAdvantages, type NormalizationOptions } from './advantages.js';
 import { rewardValue, turnField, turnFieldOr, valueError, zeros, type RawRows, type RawSample } from './samples.js';
 import { refuseUntrainable, validateBatch, type ResponseLimits } from './validate.js';
 
@@ -97,12 +97,13 @@ function relaxAdvantages(samples: readonly RawSample[], rewards: readonly PyValu
     positionsByGroup.set(sample.groupIndex, [...(positionsByGroup.get(sample.groupIndex) ?? []), position]);
   }
   const advantages = new Array<number>(samples.length).fill(0);
-  for (const [group, positions] of positionsByGroup) {
+  for (const [ordinal, [group, positions]] of [...positionsByGroup].entries()) {
     if (BigInt(positions.length) !== options.groupSize) {
       throw valueError(`Reward group ${pyStr(group)} has ${positions.length} samples, expected ${options.groupSize}.`);
     }
-    const values = groupAdvantages(
+    const values = orderedAdvantages(
       positions.map((position) => numbers[position] as number),
+      ordinal,
       normalization
     );
     for (const [at, position] of positions.entries()) advantages[position] = values[at] as number;

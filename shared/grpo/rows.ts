@@ -1,6 +1,7 @@
 import { PipelineError } from '../contracts/pipeline-error.js';
 import type { Flavour, MemoryLimits, TrainingRows, Trajectory, Turn } from '../contracts/trajectory.js';
 import { PythonError, type PyDict, type PyValue } from '../data/python/value.js';
+import type { AdvantageShuffle } from './advantages.js';
 import { expandVime } from './expand-vime.js';
 import { checkDivisible, expandRelax } from './expand.js';
 import { valueError, type RawRows, type RawSample } from './samples.js';
@@ -22,6 +23,8 @@ export interface ConvertOptions {
   globalBatchSize?: number;
   /** Only true is allowed: checks cannot be switched off. Default true. */
   strictAlignment?: boolean;
+  /** Ablation: permute the advantages within each group. Default: everyone its own. */
+  shuffle?: AdvantageShuffle;
 }
 
 export interface ConvertedRows {
@@ -87,6 +90,7 @@ function normalization(options: ConvertOptions) {
     stdNormalization: options.stdNormalization,
     groupSize: BigInt(options.groupSize),
     rewardKey: null,
+    ...(options.shuffle === undefined ? {} : { shuffle: options.shuffle }),
   };
 }
 

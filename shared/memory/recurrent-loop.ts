@@ -79,6 +79,7 @@ class Pass {
   async #memoryTurn(chunk: string): Promise<void> {
     const { input } = this;
     const { evaluation, limits } = input;
+    if (input.emptyMemory === true) this.#memory = NO_MEMORY;
     const instruction = memoryInstruction({ question: this.#question, memory: this.#memory, evaluation, chunk });
     const { text } = await this.#turn('memory', instruction, limits.memoryTokens);
     const reply = stripStopTexts(text, input.flavour);

@@ -54,6 +54,8 @@ export interface TrajectoryInput {
   evaluation: boolean;
   /** null or left out = the template's default. */
   enableThinking?: boolean | null;
+  /** Ablation: every chunk is read as if it were the first; the final turn gets what the last one left. Default false. */
+  emptyMemory?: boolean;
 }
 
 export interface TrajectoryDeps {

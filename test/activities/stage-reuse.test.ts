@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRun } from '../../activities/run-files.js';
-import { evaluationKeyParts, lookupFiles, recordFiles } from '../../activities/stage-reuse.js';
+import { armKeyParts, evaluationKeyParts, lookupFiles, recordFiles } from '../../activities/stage-reuse.js';
 import type { RunFiles } from '../../activities/ports.js';
+import { hashJson } from '../../shared/contracts/canonical-json.js';
 import { parseRecipe } from '../../shared/contracts/recipe-parse.js';
 import { tinyRecipe } from '../e2e/support.js';
 
@@ -20,11 +21,12 @@ afterAll(async () => {
 });
 
 /** A run whose data and model have the same bytes in every run. */
-async function runOf(pipelineId: string, modelPath: string): Promise<RunFiles> {
-  const recipe = parseRecipe({ ...tinyRecipe(root, 'local'), model: { path: modelPath } }, 'the test');
+async function runOf(pipelineId: string, modelPath: string, changes: object = {}): Promise<RunFiles> {
+  const recipe = parseRecipe({ ...tinyRecipe(root, 'local'), model: { path: modelPath }, ...changes }, 'the test');
   const run = await openRun({ pipelineId, root, recipeSha256: '' }, recipe);
   await run.publish('model.json', '{"files":[]}', 'source', { ...ORIGIN, inputs: [] });
-  await run.publish('data/dev.jsonl', '{}\n', 'dataset', { ...ORIGIN, inputs: [] });
+  for (const name of ['train', 'dev'])
+    await run.publish(`data/${name}.jsonl`, '{}\n', 'dataset', { ...ORIGIN, inputs: [] });
   return run;
 }
 
@@ -43,5 +45,20 @@ describe('reuse of an evaluation', () => {
     // The judge compares what the summaries call their tokenizer: a name of another run would make models incomparable.
     const renamed = await runOf('renamed', './models/laptop');
     expect(await lookupFiles(renamed, 'evaluate:base/dev', await keyOf(renamed), [SAMPLES])).toBe(false);
+  });
+});
+
+describe('reuse and ablations', () => {
+  it('an ablation trains anew; evaluations are made anew only when they read without a memory', async () => {
+    const plain = await runOf('plain', 'models/laptop');
+    const shuffled = await runOf('shuffled', 'models/laptop', { ablation: { shuffledAdvantages: true } });
+    const emptied = await runOf('emptied', 'models/laptop', { ablation: { emptyMemory: true } });
+    const armOf = async (run: RunFiles) =>
+      hashJson(await armKeyParts(run, { run: run.handle, arm: 'relax', phase: 'train', totalSteps: 2 }));
+    const evaluationOf = async (run: RunFiles) => hashJson(await keyOf(run));
+
+    expect(new Set(await Promise.all([plain, shuffled, emptied].map(armOf))).size).toBe(3);
+    expect(await evaluationOf(shuffled)).toBe(await evaluationOf(plain));
+    expect(await evaluationOf(emptied)).not.toBe(await evaluationOf(plain));
   });
 });

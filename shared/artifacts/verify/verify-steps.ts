@@ -89,7 +89,7 @@ async function verifyStep(
   const trajectories = await readTrajectories(file('rollouts'));
   const { rows, producedRows, trimmedRows } = convertTrajectories(
     trajectories,
-    conversionOptions(phase.recipe, phase.arm)
+    conversionOptions(phase.recipe, phase.arm, step)
   );
   const saved = await readRows(file('rows'));
   for (const [column, values] of Object.entries(rows)) {

@@ -7,6 +7,7 @@ import { fullRun } from './ledger.js';
 /** What did not go as a calm, complete, fresh run would have gone. */
 export function deviationsSection(data: RunData): Html {
   const found = [
+    ...ablations(data),
     ...attempts(data),
     ...fallbacks(data),
     ...warnings(data),
@@ -35,6 +36,18 @@ export function deviationsSection(data: RunData): Html {
         </ul>`
     }`
   );
+}
+
+function ablations({ recipe }: RunData): Value[] {
+  const { shuffledAdvantages = false, emptyMemory = false } = recipe?.ablation ?? {};
+  return [
+    shuffledAdvantages &&
+      html`Ablation <b>shuffledAdvantages</b>: the advantages of every group were permuted, so that training could not
+        tell good trajectories from bad ones.`,
+    emptyMemory &&
+      html`Ablation <b>emptyMemory</b>: every chunk was read with an empty memory, in training and evaluation, the base
+        included.`,
+  ].filter((text) => text !== false);
 }
 
 function attempts(data: RunData): Value[] {

@@ -263,3 +263,37 @@ describe('advantages', () => {
     expect(convertTrajectories(batch, OPTIONS).rows.rewards.slice(0, 6)).toEqual(alone);
   });
 });
+
+describe('shuffled advantages (ablation)', () => {
+  const SIZE = 8;
+  const rewards = [1, 0, 0, 1, 0.5, 0, 0, 0, /* next group */ 0, 1, 1, 1, 0, 0.25, 1, 1];
+  const batch = rewards.map((reward, index) => trajectory(index, reward, 2, { groupIndex: Math.floor(index / SIZE) }));
+  const convert = (options: Partial<ConvertOptions>) =>
+    convertTrajectories(batch, { ...OPTIONS, groupSize: SIZE, globalBatchSize: 1, ...options }).rows;
+  /** One advantage a trajectory, of a group. */
+  const group = (rows: TrainingRows, number: number) =>
+    rows.rewards.filter((_, row) => row % 2 === 0).slice(number * SIZE, (number + 1) * SIZE);
+  const sorted = (values: readonly number[]) => [...values].sort((a, b) => a - b);
+
+  it.each(['relax', 'vime'] as const)(
+    'changes who gets which advantage of a group, and nothing else of the rows: %s',
+    (flavour) => {
+      const plain = convert({ flavour });
+      const shuffled = convert({ flavour, shuffle: { seed: SEED, step: 3 } });
+      for (const number of [0, 1]) {
+        expect(group(shuffled, number)).not.toEqual(group(plain, number));
+        expect(sorted(group(shuffled, number))).toEqual(sorted(group(plain, number)));
+      }
+      expect({ ...shuffled, rewards: [] }).toEqual({ ...plain, rewards: [] });
+    }
+  );
+
+  it('is drawn by seed, step and group: the same again, and the same for both flavours', () => {
+    const draw = (seed: number, step: number, flavour: 'relax' | 'vime' = 'relax') =>
+      convert({ flavour, shuffle: { seed, step } }).rewards;
+    expect(draw(SEED, 3)).toEqual(draw(SEED, 3));
+    expect(draw(SEED, 3, 'vime')).toEqual(draw(SEED, 3));
+    expect(draw(SEED, 4)).not.toEqual(draw(SEED, 3));
+    expect(draw(SEED + 1, 3)).not.toEqual(draw(SEED, 3));
+  });
+});

@@ -255,3 +255,22 @@ describe('a hostile reply', () => {
     expect(hostile.turns.map(({ responseLength }) => responseLength)).toEqual([1, 1, 1]);
   });
 });
+
+describe('without a memory (ablation)', () => {
+  it.each(['relax', 'vime'] as const)(
+    'every chunk is read as the first one, and the answer has what the last one left: %s',
+    async (flavour) => {
+      const sent: TurnRequest[] = [];
+      const outputs = [{ says: 'one' }, { says: 'two' }, { says: '\\boxed{x}' }];
+      const result = await run({ flavour, emptyMemory: true }, outputs, sent);
+      expect(sent.map(memoryOf)).toEqual(['No previous memory', 'No previous memory', 'two']);
+      expect(result.memories).toEqual(['one', 'two']);
+    }
+  );
+
+  it('an empty reply leaves nothing of an earlier chunk behind, also where the rules keep the old memory', async () => {
+    const sent: TurnRequest[] = [];
+    await run({ flavour: 'vime', emptyMemory: true }, [{ says: 'one' }, { says: '' }, { says: 'x' }], sent);
+    expect(memoryOf(sent[2])).toBe('No previous memory');
+  });
+});
