@@ -61,11 +61,12 @@ export function ablationCurves(ablations: readonly RunResult[], plain: readonly 
     width: 960,
     height: 250,
     marginTop: 34,
-    marginLeft: 44,
+    marginLeft: 54,
     marginBottom: 40,
     fx: { domain: names, label: null, padding: 0.08, tickFormat: wrapped },
     x: { ...X, ticks: ticksOf(own, 2) },
-    y: { ...Y, labelArrow: 'none' },
+    // Upright: the panels’ titles take two lines at the top.
+    y: { ...Y, labelAnchor: 'center', labelArrow: 'none' },
     marks: [
       Plot.ruleY([base], { stroke: GREY, strokeDasharray: '4,3' }),
       Plot.line(grey, { fx: 'panel', x: 'step', y: 'reward', stroke: GREY, strokeWidth: 1.2 }),

@@ -85,7 +85,7 @@ function ablationChecks({ ablations, shuffled, frozen }: StudyFacts): Check[] {
 }
 
 /** Reward of the last steps above the frozen base's, an entry an arm. */
-function gainsOf(runs: readonly RunResult[], frozen: StudyFacts['frozen']): number[] {
+export function gainsOf(runs: readonly RunResult[], frozen: StudyFacts['frozen']): number[] {
   return runs.flatMap(({ run, arms }) => {
     const base = frozen.get(run.seed);
     return base === undefined ? [] : arms.map(({ last }) => last - base);
