@@ -21,7 +21,7 @@ beforeAll(async () => {
     seed: SEED,
     faults: FAULTS,
     recipe: tinyRecipe('', 'local', {
-      grpo: { steps: 10, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, weightDecay: 0, checkpointEvery: 3 },
+      grpo: { steps: 40, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, weightDecay: 0, checkpointEvery: 6 },
       limits: { heartbeatSeconds: HEARTBEAT_SECONDS },
     }),
     heartbeatMs: HEARTBEAT_SECONDS * 1000,
