@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { PipelineError } from '../contracts/pipeline-error.js';
@@ -71,9 +72,5 @@ function datasetName(summary: EvaluationSummary, path: string): string {
 async function samplesBeside(path: string): Promise<DatasetEvaluation['samples']> {
   if (!path.endsWith(SUMMARY_ENDING)) return null;
   const samples = `${path.slice(0, -SUMMARY_ENDING.length)}.jsonl`;
-  const there = await stat(samples).then(
-    () => true,
-    () => false
-  );
-  return there ? await readScores(samples) : null;
+  return existsSync(samples) ? await readScores(samples) : null;
 }

@@ -25,19 +25,15 @@ export async function rewriteReport(directory: string): Promise<string> {
   const page = await renderReport(directory);
   const manifest = await readManifest(directory);
   const listed = manifest?.files.find((file) => file.path === REPORT_FILE);
-  if (manifest === undefined || listed === undefined) {
+  const sha256 = createHash('sha256').update(page).digest('hex');
+  if (manifest === undefined || listed === undefined || listed.sha256 === sha256) {
     await writeFileAtomic(path, page);
     return path;
   }
-  const changed = listed.sha256 !== createHash('sha256').update(page).digest('hex');
-  if (changed && !existsSync(join(dirname(directory), STORE_FOLDER)))
+  if (!existsSync(join(dirname(directory), STORE_FOLDER)))
     throw new UserError(`the manifest of ${directory} lists another report, made by another version`, {
       cure: 'Nothing was changed, because this is a copy of a run. Give --out FILE to write the report of this version beside it.',
     });
-  if (!changed) {
-    await writeFileAtomic(path, page);
-    return path;
-  }
   const store = await RunStore.open(dirname(directory), manifest.pipelineId);
   const inputs = manifest.files.filter((file) => listed.inputs?.some((input) => input.path === file.path));
   const producer = { activity: 'memagent report', attempt: 1, codeVersion: listed.producer?.codeVersion ?? '' };

@@ -1,5 +1,6 @@
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { Actor } from '../actor/actor.js';
+import { emptyResult } from './empty-result.js';
 import type { ComputeCall, FromCompute, ToCompute } from './messages.js';
 
 type CallMessage = Extract<ToCompute, { type: 'call' }>;
@@ -91,7 +92,9 @@ export class ComputeLoop {
     for (const message of this.inbox) {
       if (message.type !== 'generate') continue;
       const isAborted = (id: string): boolean => wanted === undefined || wanted.has(id);
-      const results = message.requests.filter(({ id }) => isAborted(id)).map(({ id }) => abortedResult(id));
+      const results = message.requests
+        .filter(({ id }) => isAborted(id))
+        .map(({ id }) => emptyResult(id, { type: 'abort' }));
       message.requests = message.requests.filter(({ id }) => !isAborted(id));
       if (results.length > 0) this.post({ type: 'results', results, weightVersion: this.actor.weightVersion });
     }
@@ -137,16 +140,4 @@ function statusOf(error: unknown): number {
   if (!(error instanceof PipelineError)) return 500;
   if (error.type === 'EngineUnavailable') return 409;
   return error.type === 'StorageFailed' ? 500 : 400;
-}
-
-function abortedResult(id: string): Extract<FromCompute, { type: 'results' }>['results'][number] {
-  return {
-    id,
-    outputIds: [],
-    outputLogProbs: [],
-    outputTop: [],
-    promptLogProbs: [],
-    promptTop: [],
-    finish: { type: 'abort' },
-  };
 }

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { GenerationResult } from '../policy-api.js';
+import { emptyResult } from './empty-result.js';
 import { generateReply } from './generate-reply.js';
 import { endEvents, sendEvent, startEvents } from './http.js';
 import { goodItems, type GenerateItem, type ParsedGenerate } from './parse-generate.js';
@@ -23,7 +24,7 @@ export async function streamGenerate(
     const reply = generateReply({ item, result, weightVersion, seconds }, model.decode);
     return single ? reply : { index: items.indexOf(item), ...reply };
   };
-  const partials = good.map(({ request }) => emptyResult(request.id));
+  const partials = good.map(({ request }) => emptyResult(request.id, { type: 'length' }));
   const made = compute.generate(
     good.map(({ request }) => request),
     (index, tokenId, logProb) => {
@@ -44,18 +45,6 @@ export async function streamGenerate(
     })
   );
   endEvents(response);
-}
-
-function emptyResult(id: string): GenerationResult {
-  return {
-    id,
-    outputIds: [],
-    outputLogProbs: [],
-    outputTop: [],
-    promptLogProbs: [],
-    promptTop: [],
-    finish: { type: 'length' },
-  };
 }
 
 function unfinished(reply: Record<string, unknown>): Record<string, unknown> {
