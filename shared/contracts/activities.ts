@@ -194,6 +194,31 @@ export interface SetAsideArgs {
   datasets: string[];
 }
 
+/** A training job is followed in slices: each call returns when the job got on, so that progress is in the workflow's history. */
+export interface TrainingJobArgs extends ArmHandle {
+  totalSteps: number;
+  /** Return as soon as this many steps are done, at the latest when the job is over. */
+  untilStep: number;
+}
+
+/** Where a training job is. */
+export interface TrainingJobResult {
+  /** Steps whose reward is known: 0 … this − 1. */
+  steps: number;
+  /** The job is over, its last step was reached and every step's reward is there. */
+  finished: boolean;
+  /** Ray's submission id of the job that is followed. */
+  submissionId: string;
+  /** Mean raw reward of each finished step. */
+  rewards: number[];
+  kl?: number;
+  loss?: number;
+  gradientNorm?: number;
+  tokensPerSecond?: number;
+  /** Step of the newest complete checkpoint. */
+  checkpointStep?: number;
+}
+
 /** Activities of role `data`. */
 export interface DataActivities {
   resolveRecipe(args: { pipelineId: string; recipe: unknown }): Promise<ResolveResult>;

@@ -21,10 +21,10 @@ function modelRules(recipe: Members): string[] {
   if (typeof recipe['model'] !== 'object') return [];
   const model = members(recipe['model']);
   const problems: string[] = [];
-  if (has(model, 'path') === has(model, 'id'))
-    problems.push(
-      `model: give either “path” (a local folder) or “id” with “revision”, ${has(model, 'path') ? 'not both' : 'found neither'}`
-    );
+  if (!has(model, 'path') && !has(model, 'id'))
+    problems.push('model: give “path” (a local folder) or “id” with “revision”, found neither');
+  if (has(model, 'path') && has(model, 'id') && recipe['engine'] !== 'ray')
+    problems.push('model: give either “path” (a local folder) or “id” with “revision”, not both');
   if (has(model, 'id') && !has(model, 'revision'))
     problems.push('model.revision: missing: a model “id” needs the full commit it is pinned to');
   if (!has(model, 'id') && has(model, 'revision'))
@@ -70,6 +70,8 @@ function armRules(recipe: Members): string[] {
       problems.push(`arms.${name}.commit: missing: engine “ray” runs a pinned framework commit`);
     if (!has(members(arm), 'repo'))
       problems.push(`arms.${name}.repo: missing: engine “ray” needs the framework’s repository`);
+    if (!has(members(arm), 'path'))
+      problems.push(`arms.${name}.path: missing: engine “ray” needs the folder of the framework’s checkout`);
   }
   return problems;
 }
@@ -78,9 +80,33 @@ function engineRules(recipe: Members): string[] {
   const model = members(recipe['model']);
   if (recipe['engine'] === 'embedded' && has(model, 'id'))
     return ['model.id: engine “embedded” takes a local folder: give model.path'];
-  if (recipe['engine'] === 'ray' && has(model, 'path'))
-    return ['model.path: engine “ray” takes a pinned hub model: give model.id and model.revision'];
+  if (recipe['engine'] === 'ray' && !has(model, 'id'))
+    return ['model.id: engine “ray” takes a pinned hub model: give model.id and model.revision'];
   return [];
+}
+
+/** Which server may do what: rollouts of the embedded actor need one that loads weights from disk. */
+function servingRules(recipe: Members): string[] {
+  const serving = members(recipe['serving']);
+  const rollouts = members(recipe['rolloutServing']);
+  const problems: string[] = [];
+  if (recipe['engine'] === 'ray' && !has(recipe, 'serving'))
+    problems.push('serving: missing: engine “ray” needs to know which server evaluates: “sglang” or “vllm”');
+  if (recipe['engine'] === 'ray' && has(recipe, 'rolloutServing'))
+    problems.push('rolloutServing: only with engine “embedded”; a job’s framework serves its own rollouts');
+  if (has(recipe, 'rolloutServing') && typeof rollouts['engine'] === 'string' && rollouts['engine'] !== 'sglang')
+    problems.push(`rolloutServing.engine: expected “sglang”, found ${found(rollouts['engine'])}`);
+  for (const [name, value] of [
+    ['serving', serving],
+    ['rolloutServing', rollouts],
+  ] as const) {
+    if (value['engine'] === 'embedded' && ['endpoint', 'command', 'args', 'env'].some((key) => has(value, key)))
+      problems.push(`${name}: engine “embedded” takes no endpoint, command, args or env`);
+    if (has(value, 'endpoint') && ['command', 'args', 'env'].some((key) => has(value, key)))
+      problems.push(`${name}: an endpoint is used as it is: leave command, args and env out`);
+    if (has(value, 'tokenEnv') && !has(value, 'endpoint')) problems.push(`${name}.tokenEnv: only with “endpoint”`);
+  }
+  return problems;
 }
 
 /**
@@ -192,5 +218,5 @@ function ablationRules(recipe: Members): string[] {
 export function ruleProblems(value: unknown): string[] {
   const recipe = members(value);
   const rules = [modelRules, engineRules, dataRules, armRules, clusterRules, budgetRules, listRules, clipRules];
-  return [...rules, pauseRules, fallbackRules, ablationRules].flatMap((rule) => rule(recipe));
+  return [...rules, servingRules, pauseRules, fallbackRules, ablationRules].flatMap((rule) => rule(recipe));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { cluster, serving } from './recipe-cluster.js';
 import { LOCAL_TAG, TAG_PATTERN } from './queues.js';
 
 /**
@@ -70,6 +71,13 @@ const arm = z.strictObject({
   flavour: z.enum(['relax', 'vime']).describe('Which reference implementation’s rules the arm follows.'),
   repo: z.string().min(1).optional().describe('Framework repository (engine ray).'),
   commit: commit.optional().describe('Framework commit (engine ray).'),
+  path: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Folder of the framework’s checkout, the same on every node of the cluster and on convert workers (engine ray).'
+    ),
 });
 
 const grpo = z.strictObject({
@@ -138,15 +146,6 @@ const tag = z
   .default(LOCAL_TAG)
   .describe('Tag of the workers that do the role’s activities: queue `<role>@<tag>`.');
 const placement = z.strictObject({ data: tag, rollout: tag, train: tag, convert: tag, evaluate: tag });
-
-const cluster = z.strictObject({
-  gpus: positiveInt.default(8).describe('GPUs of one training job.'),
-  tensorParallel: positiveInt.default(2).describe('GPUs that share one copy of the model; gpus / it = data parallel.'),
-  engineContext: tokens('Context length of the rollout engine; one request is one turn.').default(8192),
-  tokensPerGpu: tokens('Packing limit of one GPU in training.').default(9216),
-  colocated: z.boolean().default(true).describe('Rollout and actor share the GPUs.'),
-  staleness: z.int().min(0).default(0).describe('Steps that rollouts may lag behind the weights.'),
-});
 
 const limits = z.strictObject({
   continueAsNewEvery: positiveInt.max(200).default(50).describe('Steps of one workflow run before continue-as-new.'),
@@ -244,6 +243,14 @@ export const recipeSchema = z.strictObject({
   acceptance: acceptance.prefault({}),
   placement: placement.prefault({}),
   cluster: cluster.optional().describe('Shape of the training job; required by engine ray.'),
+  serving: serving
+    .optional()
+    .describe('Server of the evaluations; required by engine ray. Default with engine embedded: its own server.'),
+  rolloutServing: serving
+    .optional()
+    .describe(
+      'Server of the rollouts with engine embedded: loads the actor’s weights before every step. Default: the actor itself.'
+    ),
   limits: limits.prefault({}),
   onHalt: z
     .enum(['wait', 'fail'])

@@ -30,9 +30,10 @@ function ray(changes: Json = {}): Json {
   return laptop({
     engine: 'ray',
     model: { id: 'Qwen/Qwen3-4B', revision: 'a'.repeat(40) },
-    arms: { relax: { flavour: 'relax', repo: 'redai-infra/Relax', commit: 'b'.repeat(40) } },
+    arms: { relax: { flavour: 'relax', repo: 'redai-infra/Relax', commit: 'b'.repeat(40), path: '/srv/relax' } },
     grpo: { rowsMultiple: 4 },
     cluster: {},
+    serving: { engine: 'vllm' },
     ...changes,
   });
 }
@@ -128,7 +129,25 @@ describe('parseRecipe', () => {
     ['no arm', laptop({ arms: {} }), /^arms: expected at least one arm/],
     ['ray without commit', ray({ arms: { a: { flavour: 'vime', repo: 'x/y' } } }), /^arms\.a\.commit: missing/],
     ['ray without cluster', ray({ cluster: undefined }), /^cluster: missing/],
-    ['ray with a local model', ray({ model: { path: 'x' } }), /^model\.path: engine “ray”/],
+    ['ray with a model that is not pinned', ray({ model: { path: 'x' } }), /^model\.id: engine “ray”/],
+    ['ray without a server for evaluation', ray({ serving: undefined }), /^serving: missing/],
+    ['ray without a checkout', ray({ arms: { a: { flavour: 'vime', repo: 'x/y' } } }), /^arms\.a\.path: missing/],
+    ['ray with its own rollout server', ray({ rolloutServing: { engine: 'sglang' } }), /^rolloutServing: only with/],
+    [
+      'rollouts by a server that cannot load weights',
+      laptop({ rolloutServing: { engine: 'vllm' } }),
+      /^rolloutServing\.engine: expected “sglang”/,
+    ],
+    [
+      'an endpoint that is also started',
+      ray({ serving: { engine: 'vllm', endpoint: 'http://gpu:8000', args: ['--x'] } }),
+      /^serving: an endpoint is used as it is/,
+    ],
+    [
+      'an endpoint with a password in its URL',
+      ray({ serving: { engine: 'vllm', endpoint: 'http://me:secret@gpu:8000' } }),
+      /^serving\.endpoint: expected text that matches/,
+    ],
     ['a cluster on the laptop', laptop({ cluster: {} }), /^cluster: only with engine “ray”/],
     ['rows that do not divide', ray({ grpo: { rowsMultiple: 3 } }), /^grpo\.rowsMultiple: .*size 4/],
     [
