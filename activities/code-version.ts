@@ -6,7 +6,7 @@ export const CODE_VERSIONS = {
   data: '1',
   rollout: '1',
   convert: '1',
-  train: '1',
+  train: '2',
   checkpoint: '1',
   evaluate: '1',
   judge: '2',

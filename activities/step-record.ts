@@ -19,6 +19,10 @@ export interface StepRecord {
   grad_norm: number;
   ppo_kl: number;
   max_logprob_difference: number;
+  /** exp(log-prob now − log-prob at sampling) over the trained tokens: 1 while the rows are on-policy. No unit. */
+  mean_ratio: number;
+  min_ratio: number;
+  max_ratio: number;
   trained_tokens: number;
   total_tokens: number;
   ended_share: number;
@@ -38,6 +42,9 @@ const METRIC_COLUMNS = [
   'grad_norm',
   'ppo_kl',
   'max_logprob_difference',
+  'mean_ratio',
+  'min_ratio',
+  'max_ratio',
   'generated_turns',
   'transferred_rows',
   'trimmed_rows',

@@ -10,7 +10,7 @@ export interface ProcessIdentity {
 /** Field of `/proc/<pid>/stat` after the command's closing parenthesis that holds the start time (proc(5), field 22). */
 const START_FIELD_AFTER_COMMAND = 19;
 
-/** Field that holds the state; `Z` is a process that ended and was not yet collected. */
+/** Field that holds the state; `Z` is a process that ended and was not yet collected, `T` and `t` are stopped ones. */
 const STATE_FIELD_AFTER_COMMAND = 0;
 
 function statFields(pid: number): string[] | undefined {
@@ -21,6 +21,15 @@ function statFields(pid: number): string[] | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * Whether a process was stopped by a signal (SIGSTOP) or a debugger: it answers nothing, and SIGTERM does not reach it. False
+ * where the system does not say.
+ */
+export function isStopped(identity: ProcessIdentity): boolean {
+  const state = statFields(identity.pid)?.[STATE_FIELD_AFTER_COMMAND];
+  return state === 'T' || state === 't';
 }
 
 /** Identity of a running process. Without `/proc` (macOS) the start time is unknown. */

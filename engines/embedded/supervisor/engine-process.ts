@@ -9,7 +9,7 @@ import { storageError } from '../../../shared/artifacts/atomic-file.js';
 import { isFailureType } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath } from '../../../shared/runtime/entry.js';
-import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import { identify, isAlive, isStopped, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 import type { KernelKind } from '../policy-api.js';
 
 /** What an engine is started for. */
@@ -145,12 +145,12 @@ function unavailable(what: string, logPath: string): PipelineError {
   return new PipelineError('EngineUnavailable', `${what}; its log is ${logPath}`, { where: logPath });
 }
 
-/** Ends a process group: SIGTERM, then SIGKILL after 5 s. Returns when the leader is gone. */
+/** Ends a process group: SIGTERM, then SIGKILL after 5 s, at once when it is stopped and would not hear. Returns when the leader is gone. */
 export async function killGroup(pid: number | undefined, first: NodeJS.Signals = 'SIGTERM'): Promise<void> {
   if (pid === undefined) return;
   const identity = identify(pid);
   if (!isAlive(identity)) return;
-  signalGroup(pid, first);
+  signalGroup(pid, isStopped(identity) ? 'SIGKILL' : first);
   const deadline = performance.now() + KILL_AFTER_MS;
   while (isAlive(identity)) {
     if (performance.now() > deadline) signalGroup(pid, 'SIGKILL');

@@ -1,13 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { request } from 'undici';
 import { hashJson } from '../../../shared/contracts/canonical-json.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { killGroup, startEngine, withEnvironment, type EngineSpec } from './engine-process.js';
 import { withLock } from './folder-lock.js';
 import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
-import { identify, isAlive } from '../../../shared/runtime/process-identity.js';
+import { identify, isAlive, isStopped } from '../../../shared/runtime/process-identity.js';
 
 export type { EngineSpec } from './engine-process.js';
 
@@ -33,11 +34,14 @@ const owned = new Set<string>();
 export async function ensureEngine(wanted: EngineSpec, signal?: AbortSignal): Promise<EngineHandle> {
   const spec = withEnvironment(wanted);
   const specHash = await hashOf(spec);
-  const current = await usableLease(spec.engineDir, specHash);
-  if (current !== undefined) return handleOf(current);
+  const before = await readLease(spec.engineDir);
+  if (before !== undefined && (await isUsable(before, specHash))) return handleOf(before);
   return await withLock(spec.engineDir, signal, async () => {
-    const found = await usableLease(spec.engineDir, specHash);
-    return found === undefined ? await replaceEngine(spec, specHash, signal) : handleOf(found);
+    const found = await readLease(spec.engineDir);
+    // The engine that did not answer a moment ago is not asked again: that would double the time until it is replaced.
+    const isOther = found !== undefined && !isDeepStrictEqual(found.engine, before?.engine);
+    if (isOther && (await isUsable(found, specHash))) return handleOf(found);
+    return await replaceEngine(spec, specHash, signal);
   });
 }
 
@@ -59,11 +63,10 @@ function handleOf(lease: EngineLease): EngineHandle {
   return { endpoint: `http://127.0.0.1:${lease.port}`, lease };
 }
 
-async function usableLease(folder: string, specHash: string): Promise<EngineLease | undefined> {
-  const lease = await readLease(folder);
-  if (lease === undefined || lease.specHash !== specHash || !isHere(lease) || !isAlive(lease.engine)) return undefined;
-  // Asked every time: an engine that was well a step ago may be frozen, or its port refuse, now.
-  return (await isHealthy(lease)) ? lease : undefined;
+/** Asked every time: an engine that was well a step ago may be frozen, or its port refuse, now. */
+async function isUsable(lease: EngineLease, specHash: string): Promise<boolean> {
+  if (lease.specHash !== specHash || !isHere(lease) || !isAlive(lease.engine) || isStopped(lease.engine)) return false;
+  return await isHealthy(lease);
 }
 
 async function isHealthy(lease: EngineLease): Promise<boolean> {
