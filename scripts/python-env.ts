@@ -5,7 +5,7 @@ import { UserError } from '../shared/contracts/user-error.js';
 import { memagentHome } from '../shared/temporal-binary/home.js';
 import { lastLines, runProgram } from '../shared/temporal-binary/run-program.js';
 
-/** PyTorch alone has some 200 MB. Unit: milliseconds. */
+/** PyTorch alone has 200 MB to 3 GB. Unit: milliseconds. */
 const INSTALL_LIMIT_MS = 30 * 60_000;
 const PYTHON_LIMIT_MS = 5 * 60_000;
 

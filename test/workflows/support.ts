@@ -22,6 +22,7 @@ import { activityTaskQueue, ROLES, WORKFLOW_TASK_QUEUE } from '../../shared/cont
 import type { Recipe } from '../../shared/contracts/recipe.js';
 import { parseRecipe } from '../../shared/contracts/recipe-parse.js';
 import { entryPath } from '../../shared/runtime/entry.js';
+import { budgetConverter } from '../helpers/payload-budget.js';
 
 /**
  * Activities that only keep books: they count calls and fail when told to. They stand in for hours of training where a test
@@ -220,7 +221,12 @@ export async function withWorkers<T>(
   workflowBundle: { codePath: string } | { code: string } = { codePath: entryPath('workflow-bundle.js') }
 ): Promise<T> {
   const connection = environment.nativeConnection as NativeConnection;
-  const common = { connection, namespace: environment.namespace ?? 'default', shutdownGraceTime: '1s' } as const;
+  const common = {
+    connection,
+    namespace: environment.namespace ?? 'default',
+    shutdownGraceTime: '1s',
+    dataConverter: budgetConverter,
+  } as const;
   const workers = [
     await Worker.create({
       ...common,
