@@ -1,6 +1,6 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos long study record-histories conformance parity bench base schema clean prepare
+.PHONY: build demo test lint chaos long drill study record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
@@ -30,6 +30,9 @@ chaos: build ## Hurt a laptop run at seeded places: processes, network, disk, ch
 
 long: build ## Train for thousands of tiny steps and run many pipelines at once: history, memory, bytes.
 	@npm run --silent long -- --steps $(STEPS)
+
+drill: build ## Deploy, kill and cancel while the laptop recipe runs, and time what follows.
+	@npm run --silent drill
 
 study: build ## Five seeds and the ablations of the laptop recipe; writes docs/learning.md.
 	@npm run --silent study

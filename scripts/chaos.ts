@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chaosReport, problemsOf } from './chaos/chaos-report.js';
 import { compareCalmAndChaos, laptopChaosRecipe } from './chaos/compare-runs.js';
+import { interruption } from './interruption.js';
 
 const { values } = parseArgs({
   options: {
@@ -22,13 +23,6 @@ const { values } = parseArgs({
 const HEARTBEAT_SECONDS = 3;
 /** One process for each kind of machine that a real deployment has. */
 const PROCESSES = [['workflow'], ['data'], ['rollout'], ['train'], ['convert', 'evaluate']];
-
-function interruption(): Promise<never> {
-  return new Promise((_, reject) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const)
-      process.once(signal, () => reject(new Error(`ended by ${signal}`)));
-  });
-}
 
 async function main(): Promise<number> {
   const seed = Number(values.seed);

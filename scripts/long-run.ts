@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nextFreePort } from '../workers/ports.js';
-import { setTheStage, workerVictim } from './chaos/processes.js';
+import { setTheStage, workerVictim, type Stage } from './chaos/processes.js';
+import { interruption } from './interruption.js';
 import { longTraining, type LongTraining } from './long/long-training.js';
 import { manyPipelines, type ManyPipelines } from './long/many-pipelines.js';
 
@@ -34,20 +35,26 @@ async function main(): Promise<number> {
     ];
     const stage = await setTheStage({ ...place, port: await nextFreePort(PORT), processes });
     try {
-      const steps = Number(values.steps);
-      const long = steps === 0 ? undefined : await longTraining(stage, join(folder, 'long'), steps, marks(steps));
-      if (long !== undefined) console.log(longText(long));
-      const extra = workerVictim(['rollout'], { ...place, tag: 'local' }, stage.target);
-      const options = { pipelines: Number(values.pipelines), steps: Number(values['pipeline-steps']), extra };
-      const many = await manyPipelines(stage, folder, options);
-      console.log(manyText(many));
-      return isGood(long, many) ? 0 : 1;
+      const work = bothParts(stage, place, folder);
+      work.catch(() => undefined);
+      return await Promise.race([work, interruption()]);
     } finally {
       await stage.stop();
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function bothParts(stage: Stage, place: { folder: string; tag: string }, folder: string): Promise<number> {
+  const steps = Number(values.steps);
+  const long = steps === 0 ? undefined : await longTraining(stage, join(folder, 'long'), steps, marks(steps));
+  if (long !== undefined) console.log(longText(long));
+  const extra = workerVictim(['rollout'], place, stage.target);
+  const options = { pipelines: Number(values.pipelines), steps: Number(values['pipeline-steps']), extra };
+  const many = await manyPipelines(stage, folder, options);
+  console.log(manyText(many));
+  return isGood(long, many) ? 0 : 1;
 }
 
 /** Steps at which memory is looked at: a twentieth, a half, and shortly before the end. */

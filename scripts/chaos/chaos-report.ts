@@ -34,7 +34,7 @@ function faultRow(fault: AccountedFault, index: number): string {
 }
 
 /** Times from a kill to the next attempt and to the next result, by what was killed. */
-function takeOverTable(faults: readonly AccountedFault[]): string[] {
+export function takeOverTable(faults: readonly AccountedFault[]): string[] {
   const rows = (['kill engine', 'kill worker', 'kill server'] as const).map((kind) => {
     const hits = faults.filter((fault) => fault.kind === kind && (kind === 'kill server' || fault.failed.length > 0));
     return [

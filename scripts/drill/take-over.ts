@@ -1,0 +1,31 @@
+import type { Ledger } from '../chaos/ledger.js';
+import { account } from '../chaos/ledger.js';
+import type { FaultKind } from '../chaos/faults.js';
+import type { Stage } from '../chaos/processes.js';
+import { runUnderFire } from '../chaos/run.js';
+import { PhiloxStream } from '../../shared/random/philox.js';
+
+const KINDS: readonly FaultKind[] = ['kill engine', 'kill worker', 'kill server'];
+
+/** Kills engine, a worker and the server in turn, evenly over a run, and accounts for what followed. */
+export async function takeOverDrill(run: {
+  stage: Stage;
+  recipe: Record<string, unknown>;
+  id: string;
+  runDirectory: string;
+  heartbeatMs: number;
+  /** Artifacts of a calm run. */
+  artifacts: number;
+  rounds: number;
+}): Promise<Ledger> {
+  const { stage, recipe, id, runDirectory, heartbeatMs, artifacts, rounds } = run;
+  const kinds = Array.from({ length: rounds }, () => KINDS).flat();
+  const moments = kinds.map((_, index) => ({
+    artifacts: Math.round(artifacts * (0.1 + (0.65 * index) / kinds.length)),
+    thenMs: 100,
+    atOnce: false,
+  }));
+  const chaos = { plan: { kinds, moments }, random: new PhiloxStream(1, [0, 0, 0]), disk: undefined, heartbeatMs };
+  const outcome = await runUnderFire({ stage, recipe, id, runDirectory, chaos, say: () => undefined });
+  return account(outcome.faults, outcome.runs, outcome.progress);
+}
