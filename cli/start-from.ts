@@ -41,12 +41,13 @@ export async function prepareStartFrom(
   const anew = stage === undefined ? [] : stagesFrom(stage, Object.keys(recipe.arms).sort());
   const newId = id ?? `${basename(directory)}-from-${(stage ?? 'results').replaceAll(':', '-')}`;
   const target = directoryOf(root, newId);
-  if (existsSync(target))
+  // A folder without a recipe is what a start left that the server refused: the run has not begun.
+  if (existsSync(join(target, 'recipe.json')))
     throw new UserError(`there is a run ${newId} in ${root} already`, {
       cure: 'Give another name with --id, or start its own recipe to go on with it.',
       exitCode: EXIT.usage,
     });
-  if (anew.length > 0) await writeForcedStages(target, anew);
+  if (anew.length > 0 || existsSync(target)) await writeForcedStages(target, anew);
   const known = (await readStageKeys(directory)).map((key) => key.stage);
   const takenOver = known.filter((name) => !anew.includes(name) && !anew.includes(name.split(':')[0] as string));
   return { raw: { ...(raw as object), artifacts: root }, recipe, id: newId, takenOver, anew };

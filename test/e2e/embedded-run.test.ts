@@ -138,6 +138,8 @@ describe('the laptop pipeline on the embedded engine', () => {
     'makes the evaluation anew, and takes over all before it, when it is started from that stage of another run',
     async () => {
       const tag = freshTag();
+      // The first time nobody starts it, as when the server cannot be reached.
+      await prepareStartFrom(join(calm.root, 'calm'), 'evaluate', undefined);
       const forced = await prepareStartFrom(join(calm.root, 'calm'), 'evaluate', undefined);
       expect(forced).toMatchObject({ id: 'calm-from-evaluate', anew: ['evaluate'] });
       const recipe = { ...(forced.raw as object), placement: tinyRecipe(calm.root, tag)['placement'] };

@@ -148,6 +148,20 @@ describe('parseRecipe', () => {
       ray({ serving: { engine: 'vllm', endpoint: 'http://me:secret@gpu:8000' } }),
       /^serving\.endpoint: expected text that matches/,
     ],
+    ['a pause after nothing', laptop({ pauseAfter: 'trian' }), /^pauseAfter: no stage .*did you mean “train”/],
+    ['a pause after the last stage', laptop({ pauseAfter: ['report'] }), /^pauseAfter: no stage .*"report"/],
+    ['a pause after an unknown arm', laptop({ pauseAfter: 'train:vime' }), /^pauseAfter: no stage .*"train:vime"/],
+    ['a fallback that names nothing', laptop({ oomFallback: {} }), /^oomFallback: names no smaller setting/],
+    [
+      'a fallback that is not smaller',
+      laptop({ oomFallback: { rolloutConcurrency: 64 } }),
+      /^oomFallback\.rolloutConcurrency: expected less than grpo\.rolloutConcurrency \(64\), found 64/,
+    ],
+    [
+      'a fallback for GPUs on the laptop',
+      laptop({ oomFallback: { tokensPerGpu: 10 } }),
+      /^oomFallback\.tokensPerGpu: only with engine “ray”/,
+    ],
     ['a cluster on the laptop', laptop({ cluster: {} }), /^cluster: only with engine “ray”/],
     ['rows that do not divide', ray({ grpo: { rowsMultiple: 3 } }), /^grpo\.rowsMultiple: .*size 4/],
     [
