@@ -1,18 +1,15 @@
 import { join } from 'node:path';
-import { Worker } from '@temporalio/worker';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createActivities } from '../../activities/index.js';
 import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
 import { liveEngines } from '../../scripts/chaos/engines.js';
+import { workerVictim } from '../../scripts/chaos/processes.js';
 import { tiniestRecipe } from '../../scripts/long/tiny-recipe.js';
 import type { Progress } from '../../shared/contracts/progress.js';
-import { activityTaskQueue } from '../../shared/contracts/queues.js';
-import { packageRoot } from '../../shared/runtime/entry.js';
-import { budgetConverter } from '../helpers/payload-budget.js';
+import { localTarget } from '../../workers/temporal-target.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
-import { freshTag, quiet, start, temporaryRoot, withRealWorkers } from './support.js';
+import { freshTag, start, temporaryRoot, withRealWorkers } from './support.js';
 
 const LIMIT_MS = 240_000;
 const SEEDS = [1, 2, 3];
@@ -52,24 +49,16 @@ function hashes(how: string, seed: number): Record<string, string> {
   return artifactHashes(join(folder.root, id, id));
 }
 
-/** One more worker of role rollout, there from the first step of a training run until its second. */
+/** One more worker process of role rollout, from the start of a run until its first step is done. */
 async function comeAndGo(tag: string, progress: () => Promise<Progress>): Promise<void> {
-  const taskQueue = activityTaskQueue('rollout', tag);
-  const { rollout } = createActivities({ log: quiet, projectRoot: packageRoot() });
-  const worker = await Worker.create({
-    connection: environment.nativeConnection,
-    namespace: environment.namespace ?? 'default',
-    taskQueue,
-    activities: rollout,
-    dataConverter: budgetConverter,
-    shutdownGraceTime: '1s',
-  });
-  const running = worker.run();
+  const target = localTarget(environment.address, environment.namespace ?? 'default');
+  const worker = workerVictim(['rollout'], { folder: folder.root, tag }, target);
+  worker.start();
   try {
-    await until(async () => ((await progress()).arms['relax']?.step ?? 0) >= 1, 'the first step');
+    await worker.untilItSays('worker started');
+    await until(async () => ((await progress()).arms['relax']?.step ?? 0) >= 1, 'the first step', LIMIT_MS);
   } finally {
-    worker.shutdown();
-    await running;
+    await worker.stop();
   }
 }
 
@@ -80,11 +69,13 @@ describe('pipelines that share one set of workers', () => {
       const tag = freshTag();
       await withRealWorkers(environment, tag, async () => {
         for (const seed of SEEDS) await run(tag, 'alone', seed);
-        await Promise.all(
+        // All are waited for, also when one fails: nothing may go on behind the test's back.
+        const ends = await Promise.allSettled(
           SEEDS.map((seed, index) =>
             run(tag, 'together', seed, index === 0 ? (progress) => comeAndGo(tag, progress) : undefined)
           )
         );
+        expect(ends.map(({ status }) => status)).toEqual(SEEDS.map(() => 'fulfilled'));
       });
       for (const seed of SEEDS) expect(hashes('together', seed)).toEqual(hashes('alone', seed));
       expect(hashes('alone', 1)['arms/relax/reward.csv']).toBeDefined();
