@@ -59,6 +59,8 @@ export interface RunFiles {
   inputsOf(relative: string): Promise<{ path: string; sha256: string }[] | undefined>;
   /** Moves files or folders, and what is known of them, to `.discarded/<name>-<n>/`. */
   setAside(paths: readonly string[], name: string): Promise<void>;
+  /** Gives damaged artifacts their bytes back where the store has them. @returns paths of those that stay damaged */
+  heal(): Promise<string[]>;
   /** Writes `manifest.json` over everything published so far. */
   writeManifest(): Promise<ArtifactRef>;
 }

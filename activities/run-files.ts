@@ -116,6 +116,10 @@ class StoredRun implements RunFiles {
     return this.store.setAside(paths, name);
   }
 
+  heal(): Promise<string[]> {
+    return this.store.heal();
+  }
+
   writeManifest(): Promise<ArtifactRef> {
     return this.store.writeManifest();
   }

@@ -8,7 +8,7 @@ import { buildManifest, manifestText } from './manifest.js';
 import { moveFile, moveFolder } from './move.js';
 import { ObjectStore } from './object-store.js';
 import { checkedArtifactPath, checkedRelative, MANIFEST_FILE, META_FOLDER, runDirectory } from './run-paths.js';
-import { readSidecar, refOf, writeSidecar, type Description, type Sidecar } from './sidecar.js';
+import { readSidecar, readSidecars, refOf, writeSidecar, type Description, type Sidecar } from './sidecar.js';
 import { setFilesAside } from './set-aside.js';
 import { readStage, removeStage, writeStage, type StageOutput, type StageRecord } from './stage-index.js';
 
@@ -134,6 +134,22 @@ export class RunStore {
     );
   }
 
+  /**
+   * Looks at every published artifact and gives those that were damaged or lost since their bytes back from the store. One file
+   * can be part of several artifacts with equal bytes, so damage to one of them shows in others that nobody looked at again.
+   *
+   * @returns paths of artifacts of which no whole copy is left, sorted
+   */
+  async heal(): Promise<string[]> {
+    const lost: string[] = [];
+    for (const sidecar of await readSidecars(this.directory)) {
+      if ((await this.describe(sidecar.path)) !== undefined) continue;
+      if (await this.storeHolds(sidecar)) await this.place(sidecar);
+      else lost.push(sidecar.path);
+    }
+    return lost.sort();
+  }
+
   /** Writes `manifest.json`: every file with SHA-256, bytes, kind, inputs, code version and attempt, sorted by path. */
   async writeManifest(): Promise<ArtifactRef> {
     const manifest = await buildManifest(this.directory, this.pipelineId);
@@ -191,6 +207,13 @@ export class RunStore {
   }
 
   private async materialize(output: StageOutput, madeBy: string): Promise<void> {
+    await this.place(output);
+    const reusedFrom = madeBy === this.pipelineId ? {} : { reusedFrom: output.reusedFrom ?? madeBy };
+    await writeSidecar(this.directory, { ...output, ...reusedFrom });
+  }
+
+  /** Puts an artifact that the store holds at its path. */
+  private async place(output: StageOutput): Promise<void> {
     const target = join(this.directory, checkedArtifactPath(output.path));
     if (output.files === undefined) await this.objects.materialize(output.sha256, target);
     else {
@@ -205,8 +228,6 @@ export class RunStore {
         await rm(temporary, { recursive: true, force: true });
       }
     }
-    const reusedFrom = madeBy === this.pipelineId ? {} : { reusedFrom: output.reusedFrom ?? madeBy };
-    await writeSidecar(this.directory, { ...output, ...reusedFrom });
   }
 }
 

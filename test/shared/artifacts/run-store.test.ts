@@ -249,6 +249,36 @@ describe('the manifest', () => {
   });
 });
 
+describe('damage after publication', () => {
+  it('to one file shows in every artifact with equal bytes, and all are healed once one was made anew', async () => {
+    const run = await RunStore.open(root, 'run-1');
+    for (const arm of ['relax', 'vime']) {
+      await makeFolder(run.path(`${arm}/iter_0`), { 'model.safetensors': 'weights', [`${arm}.json`]: arm });
+      await run.adopt(`${arm}/iter_0`, described('checkpoint'));
+    }
+    const before = await run.describe('relax/iter_0');
+    // In place, as a disk does it: the other arm's file is the same file.
+    await writeFile(run.path('vime/iter_0/model.safetensors'), 'wEights');
+    expect(await run.heal()).toEqual(['relax/iter_0', 'vime/iter_0']);
+    await rm(run.path('vime/iter_0'), { recursive: true });
+    await makeFolder(run.path('vime/iter_0'), { 'model.safetensors': 'weights', 'vime.json': 'vime' });
+    await run.adopt('vime/iter_0', described('checkpoint'));
+    expect(await run.heal()).toEqual([]);
+    expect(await run.describe('relax/iter_0')).toEqual(before);
+    expect(await readFile(run.path('relax/iter_0/model.safetensors'), 'utf8')).toBe('weights');
+  });
+
+  it('is healed from the store when a file was replaced or removed, and changes nothing that is whole', async () => {
+    const run = await RunStore.open(root, 'run-1');
+    for (const name of ['a.csv', 'b.csv', 'c.csv']) await run.publish(name, name, described('reward-series'));
+    await rm(run.path('a.csv'));
+    await rm(run.path('b.csv'));
+    await writeFile(run.path('b.csv'), 'evil');
+    expect(await run.heal()).toEqual([]);
+    for (const name of ['a.csv', 'b.csv', 'c.csv']) expect(await readFile(run.path(name), 'utf8')).toBe(name);
+  });
+});
+
 describe('a finished stage', () => {
   const parts = { stage: 'train', seed: 1 };
   const key = hashJson(parts);
