@@ -16,9 +16,7 @@ export function joinSeries(
   attempt: { number: number; firstStep: number },
   current: ReadonlyMap<number, JobStep>
 ): SeriesStep[] {
-  const kept = earlier.filter(
-    (record) => record.attempt < attempt.number && record.step < attempt.firstStep
-  );
+  const kept = earlier.filter((record) => record.attempt < attempt.number && record.step < attempt.firstStep);
   const own = [...current.values()]
     .filter(({ step }) => step >= attempt.firstStep)
     .map((record) => ({ ...record, attempt: attempt.number }));
