@@ -31,7 +31,8 @@ export class TrainingJob {
   private readonly checkpoint: CheckpointWatch;
 
   constructor(
-    private readonly plan: TrainingPlan,
+    /** May change between slices, but for its places. */
+    public plan: TrainingPlan,
     private readonly client: RayJobsClient
   ) {
     this.checkpoint = new CheckpointWatch(plan.checkpoints);
