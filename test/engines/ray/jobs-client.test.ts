@@ -63,16 +63,16 @@ describe.skipIf(why !== '')(`the Jobs API of a real Ray head${why === '' ? '' : 
     });
   });
 
-  it('keeps the id of a job that is over, until it is deleted; and then appends to the old log', async () => {
-    await client.submit('again', spec('echo one'));
-    await ended('again');
-    expect((await client.submit('again', spec('echo one'))).job.status).toBe('SUCCEEDED');
-    await client.delete('again');
-    expect(await client.status('again')).toBeUndefined();
-    await client.submit('again', spec('echo two'));
-    await ended('again');
-    // Why ids are never used twice.
-    expect((await client.logs('again')).split('\n').filter((line) => /^(one|two)$/.test(line))).toEqual(['one', 'two']);
+  it('keeps the id of a job that is over, until it is deleted', async () => {
+    await client.submit('kept', spec('echo one'));
+    await expect(client.delete('kept')).rejects.toThrow('status 500');
+    await ended('kept');
+    expect(await client.submit('kept', spec('echo one'))).toMatchObject({
+      adopted: true,
+      job: { status: 'SUCCEEDED' },
+    });
+    await client.delete('kept');
+    expect(await client.status('kept')).toBeUndefined();
   });
 
   it('refuses what is not of the API with its last line, not with a traceback', async () => {
