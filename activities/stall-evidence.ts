@@ -4,8 +4,8 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { request } from 'undici';
-import { LOG_FILE } from '../engines/embedded/supervisor/engine-process.js';
-import { readLease } from '../engines/embedded/supervisor/lease.js';
+import { LOG_FILE } from '../engines/supervision/leased-process.js';
+import { readLease } from '../engines/supervision/lease.js';
 import { describeGroup } from '../shared/runtime/process-group.js';
 import type { ProgressReport, Stall } from './progress-clock.js';
 
