@@ -68,7 +68,9 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     seed: evaluation.seed,
     datasetNumber: datasetNumber(args.dataset),
     serverContext: evaluation.serverContext,
-    expectedModelPath: modelFolder,
+    expectedModelPath: served.modelName,
+    ...(served.vocabSize === undefined ? {} : { modelVocabSize: served.vocabSize }),
+    ...(served.launch === undefined ? {} : { serverLaunch: served.launch }),
     signal: scope.signal,
     onProgress: (progress) =>
       scope.report({ phase: 'evaluate', model: args.model, dataset: args.dataset, ...progress }),

@@ -14,7 +14,11 @@ const GUARD = `
 exec 3<&0
 "$@" </dev/null 3<&- &
 child=$!
-{ cat <&3 >/dev/null; kill -TERM "$child"; sleep "$GUARD_GRACE"; kill -KILL 0; } >/dev/null 2>&1 &
+{
+  cat <&3 >/dev/null; kill -TERM "$child"; left=$GUARD_GRACE
+  while [ "$left" -gt 0 ] && kill -0 "$child"; do sleep 1; left=$((left - 1)); done
+  kill -KILL 0
+} >/dev/null 2>&1 &
 trap 'kill -TERM "$child" 2>/dev/null' TERM
 wait "$child"; code=$?
 while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done

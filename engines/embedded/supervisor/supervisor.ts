@@ -1,7 +1,6 @@
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { hashJson } from '../../../shared/contracts/canonical-json.js';
 import { ensureLeased, stopAllOwned, stopLeased, type EngineHandle } from '../../supervision/leased-process.js';
+import { modelStamp } from '../../supervision/model-stamp.js';
 import { startEngine, withEnvironment, type EngineSpec } from './engine-process.js';
 
 export type { EngineHandle } from '../../supervision/leased-process.js';
@@ -19,18 +18,10 @@ export async function ensureEngine(wanted: EngineSpec, signal?: AbortSignal): Pr
   return await ensureLeased({ folder: spec.engineDir, specHash: await hashOf(spec), start }, signal);
 }
 
-/**
- * Equal models at one path are told apart by size and time of their files: hashing them at every call would cost too much. The number
- * of threads changes no result, so workers that disagree about it share an engine.
- */
+/** The number of threads changes no result, so workers that disagree about it share an engine. */
 async function hashOf({ threads: _, ...spec }: EngineSpec): Promise<string> {
   const folders = [spec.modelDir, ...(spec.referenceDir === undefined ? [] : [spec.referenceDir])];
-  const paths = folders.flatMap((folder) => [join(folder, 'config.json'), join(folder, 'model.safetensors')]);
-  const files = paths.map(async (path) => {
-    const info = await stat(path).catch(() => undefined);
-    return info === undefined ? null : [info.size, info.mtimeMs];
-  });
-  return hashJson({ ...spec, files: await Promise.all(files) });
+  return hashJson({ ...spec, files: await Promise.all(folders.map(modelStamp)) });
 }
 
 /** Stops the engine of a folder, whoever on this host started it, and gives up the lease. Does nothing when there is none. */
