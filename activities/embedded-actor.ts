@@ -9,7 +9,7 @@ import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
+import { resolveInput } from './resolve-input.js';
 import type { ActivityScope } from './scope.js';
 
 /** Connections to one engine, kept between activities. */

@@ -8,7 +8,7 @@ import { datasetIndex } from './dataset-index.js';
 import { actorAt, engineName } from './embedded-actor.js';
 import { armPaths, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
+import { resolveInput } from './resolve-input.js';
 import { generateBatch, type RolloutOutcome } from './rollout-batch.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
