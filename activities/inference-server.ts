@@ -19,6 +19,8 @@ export interface WantedServer {
   modelDir: string;
   /** Names under which a running server may serve this model, beside its folder. */
   otherNames?: readonly string[];
+  /** Its weights are changed while it runs: whatever it serves now, only its context is checked. */
+  changingWeights?: boolean;
   /** Unit: tokens. */
   contextLength: number;
   /** Requests in flight at once. */
@@ -138,12 +140,12 @@ async function checkedName(
   options: Parameters<typeof createInferenceClient>[0],
   signal: AbortSignal
 ): Promise<string> {
-  const { modelDir, otherNames = [], contextLength, settings } = wanted;
+  const { modelDir, otherNames = [], contextLength, settings, changingWeights = false } = wanted;
   const asking = createInferenceClient({ ...options, model: modelDir });
   try {
     const facts = await asking.facts({ signal });
     const name = [modelDir, ...otherNames].find((each) => facts.servedNames.includes(each));
-    checkServer(facts, { modelPath: name ?? modelDir, contextLength });
+    checkServer(facts, { modelPath: changingWeights ? undefined : (name ?? modelDir), contextLength });
     return name ?? facts.servedNames[0] ?? modelDir;
   } catch (error) {
     throw settings?.endpoint === undefined ? error : forPerson(error, wanted);

@@ -77,10 +77,10 @@ async function arrange(wrong: string): Promise<ConvertCheckpointArgs> {
   return { run: { pipelineId: 'run', root: folder.path, recipeSha256: sha256 }, arm: 'relax', checkpoint };
 }
 
-async function convert(args: ConvertCheckpointArgs): Promise<ConvertCheckpointResult> {
+async function convert(args: ConvertCheckpointArgs, startToCloseTimeoutMs = 600_000): Promise<ConvertCheckpointResult> {
   const ports = { log: quiet, projectRoot: packageRoot() };
   const body = activity((given: ConvertCheckpointArgs, scope) => convertCheckpoint(given, scope, ports));
-  const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+  const environment = new MockActivityEnvironment({ startToCloseTimeoutMs }, { logger: new DefaultLogger('ERROR') });
   return await environment.run(body, args);
 }
 
@@ -133,6 +133,14 @@ describe.skipIf(!hasPython)('the conversion of a Megatron checkpoint (skipped wi
       type,
       message: expect.stringMatching(message) as string,
     });
+  });
+
+  it('that hangs is ended, with evidence and its log kept', async () => {
+    await expect(convert(await arrange('hangs'), 3_000)).rejects.toMatchObject({ type: 'Stalled' });
+    const run = join(folder.path, 'run');
+    expect(await readFile(join(run, 'logs/convert-relax.log'), 'utf8')).toContain('Exporting checkpoint');
+    expect(await readdir(join(run, 'evidence/convert-relax'))).toEqual(['stall-001.json']);
+    expect(await readdir(join(run, 'arms/relax'))).toEqual(['checkpoints']);
   });
 
   it('does not begin with a checkpoint that lost a file', async () => {
