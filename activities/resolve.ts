@@ -11,7 +11,7 @@ import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { codeVersion } from './code-version.js';
 import type { ActivityPorts } from './ports.js';
 import { openRun, RECIPE_FILE } from './run-files.js';
-import { resolveInput } from './resolve-input.js';
+import { modelFolder } from './model-folder.js';
 import { ensureRunsFolder } from './runs-folder.js';
 
 /** Files that make a model; the weights may be sharded, then the index stands for them. */
@@ -39,22 +39,13 @@ export interface ModelFile {
  */
 export async function resolveRecipe(
   args: { pipelineId: string; recipe: unknown; attempt: number },
-  ports: ActivityPorts
+  ports: ActivityPorts,
+  report: (file: string, done: number, total: number) => void = () => undefined
 ): Promise<ResolveResult> {
   const recipe = parseRecipe(args.recipe, 'the workflow argument');
-  if (recipe.engine !== 'embedded') {
-    throw new PipelineError(
-      'RecipeInvalid',
-      `engine "${recipe.engine}" cannot be run by this version: its step-driven engine is "embedded"`,
-      {
-        problems: [`engine: "${recipe.engine}" is checked and described, but its job engine is not built yet`],
-        cure: 'Use "engine": "embedded", or run the framework by hand and judge its evaluations with `memagent compare`.',
-      }
-    );
-  }
-  const modelFolder = resolveInput(recipe.model.path ?? '', ports.projectRoot);
-  const files = await modelFiles(modelFolder);
-  await checkTokenizer(modelFolder);
+  const folder = await modelFolder(recipe, ports.projectRoot, { onProgress: report });
+  const files = await modelFiles(folder);
+  await checkTokenizer(folder);
   const root = resolve(recipe.artifacts);
   await ensureRunsFolder(root);
   const text = `${canonicalJson(recipe)}\n`;

@@ -140,6 +140,19 @@ export async function lookupArm(
   return { finished: found.facts as CloseArmResult, reusedFrom: found.pipelineId };
 }
 
+/** The same for an arm that jobs trained: of its checkpoint only the list of files is in the store. */
+export async function recordJobArm(
+  run: RunFiles,
+  args: ArmHandle,
+  parts: KeyParts,
+  result: CloseArmResult,
+  records: readonly ArtifactRef[]
+): Promise<void> {
+  const files = [...records, ...result.artifacts, result.checkpoint].map(({ path }) => path);
+  const place = armPaths(args.arm, args.phase).folder;
+  await recordFiles(run, `${args.phase}:${args.arm}`, { ...parts, place }, files, result);
+}
+
 /** Files lie under the arm's folder, so the key has the folder in it: another arm's name is another place. */
 export async function recordArm(
   run: RunFiles,

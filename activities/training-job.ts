@@ -4,9 +4,9 @@ import { RayJobsClient } from '../engines/ray/jobs/client.js';
 import type { FollowHooks, TrainingPlan } from '../engines/ray/follow/plan.js';
 import { TrainingJob } from '../engines/ray/follow/training-job.js';
 import { launchSpec } from '../engines/ray/launch/launch-spec.js';
+import { modelFolder } from './model-folder.js';
 import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
@@ -35,7 +35,7 @@ export async function runTrainingJob(
   ports: ActivityPorts
 ): Promise<TrainingJobResult> {
   const run = await openRun(args.run);
-  const plan = planOf(run, args, ports);
+  const plan = await planOf(run, args, ports);
   const hooks = hooksOf(run, args, scope);
   const { job } = await take(run, plan);
   const { startMinutes = 60, stepMinutes = 60 } = run.recipe.cluster ?? {};
@@ -62,13 +62,17 @@ export async function stopTrainingJob(
   scope: ActivityScope,
   ports: ActivityPorts
 ): Promise<void> {
-  const plan = planOf(run, args, ports);
+  const plan = await planOf(run, args, ports);
   const { job } = await take(run, plan);
   await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
   await leave(plan.folder);
 }
 
-function planOf(run: RunFiles, args: StopEngineArgs & { totalSteps?: number }, ports: ActivityPorts): TrainingPlan {
+async function planOf(
+  run: RunFiles,
+  args: StopEngineArgs & { totalSteps?: number },
+  ports: ActivityPorts
+): Promise<TrainingPlan> {
   const { arm, phase } = args;
   const { recipe } = run;
   const paths = armPaths(arm, phase);
@@ -79,7 +83,7 @@ function planOf(run: RunFiles, args: StopEngineArgs & { totalSteps?: number }, p
   const places = {
     saveDir: checkpoints,
     trainData: run.path(TRAIN_DATA),
-    modelDir: resolveInput(recipe.model.path ?? '', ports.projectRoot),
+    modelDir: await modelFolder(recipe, ports.projectRoot),
     numRollout: totalSteps,
     dumpDir: run.path(enginePath(jobName(args))),
   };
