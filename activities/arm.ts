@@ -1,6 +1,7 @@
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { CloseArmArgs, CloseArmResult, OpenArmArgs, OpenArmResult } from '../shared/contracts/activities.js';
 import { brokenCheckpoints } from './checkpoint-repair.js';
+import { closeJobArm, openJobArm } from './job-arm.js';
 import { armPaths, TRAIN_DATA, type ArmPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -17,6 +18,7 @@ import { tensorboardEvents } from '../shared/artifacts/tensorboard.js';
  */
 export async function openArm(args: OpenArmArgs, scope: ActivityScope): Promise<OpenArmResult> {
   const run = await openRun(args.run);
+  if (run.recipe.engine === 'ray') return await openJobArm(run, args);
   const parts = await armKeyParts(run, args);
   const reused = await lookupArm(run, args, parts);
   if (reused !== undefined) return { nextStep: args.totalSteps, rewards: [], ...reused };
@@ -68,6 +70,7 @@ async function finishedSteps(run: RunFiles, paths: ArmPaths, totalSteps: number)
  */
 export async function closeArm(args: CloseArmArgs, scope: ActivityScope): Promise<CloseArmResult> {
   const run = await openRun(args.run);
+  if (run.recipe.engine === 'ray') return await closeJobArm(run, args, scope);
   const paths = armPaths(args.arm, args.phase);
   const records = await finishedSteps(run, paths, args.totalSteps);
   checkSeries(records, args.totalSteps);

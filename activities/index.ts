@@ -35,7 +35,9 @@ export function createActivities(ports: ActivityPorts): ActivitiesByRole {
   return {
     data: {
       resolveRecipe: activity((args: { pipelineId: string; recipe: unknown }, scope) =>
-        resolveRecipe({ ...args, attempt: scope.attempt }, ports)
+        resolveRecipe({ ...args, attempt: scope.attempt }, ports, (file, done, total) =>
+          scope.report({ phase: 'download', file, done, total })
+        )
       ),
       prepareData: activity((args, scope) => prepareDataActivity(args, scope, ports)),
       setStageAside: activity((args: SetAsideArgs) => setStageAside(args, ports)),

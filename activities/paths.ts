@@ -23,10 +23,16 @@ export interface ArmPaths {
   /** The same series for TensorBoard: `tensorboard --logdir <run>/arms`. */
   tensorboard: string;
   gate: string;
+  /** Engine ray: lineage, steps and logs of the jobs. Beside the smoke gate's files, not within them. */
+  job: string;
+  jobSteps: string;
+  /** Engine ray: what a checkpoint consists of. */
+  checkpointFiles(step: number): string;
 }
 
 export function armPaths(arm: string, phase: Phase): ArmPaths {
   const folder = phase === 'train' ? `arms/${arm}` : `arms/${arm}/smoke`;
+  const checkpoint = (step: number): string => `${folder}/checkpoints/iter_${String(step).padStart(7, '0')}`;
   return {
     folder,
     rollouts: (step) => `${folder}/rollouts/${stepName(step)}.parquet`,
@@ -36,11 +42,14 @@ export function armPaths(arm: string, phase: Phase): ArmPaths {
     train: (step) => `${folder}/train/${stepName(step)}.json`,
     checkpoints: `${folder}/checkpoints`,
     // The frameworks' own naming: the folder carries the rollout id of the last step in it.
-    checkpoint: (step) => `${folder}/checkpoints/iter_${String(step).padStart(7, '0')}`,
+    checkpoint,
     rewardCsv: `${folder}/reward.csv`,
     metricsCsv: `${folder}/metrics.csv`,
     tensorboard: `${folder}/tensorboard/events.out.tfevents.0.memagent`,
     gate: `${folder}/gate.json`,
+    job: `arms/${arm}/job/${phase}`,
+    jobSteps: `arms/${arm}/job/${phase}/steps.jsonl`,
+    checkpointFiles: (step) => `${checkpoint(step)}.json`,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Recipe } from '../shared/contracts/recipe.js';
 
-export type WatchdogSettings = Recipe['watchdog'];
+/** As in a recipe, with the limits of any phases. */
+export type WatchdogSettings = Omit<Recipe['watchdog'], 'limits'> & { limits: Readonly<Record<string, number>> };
 
 /** A phase that did not get on within its limit. */
 export interface Stall {
@@ -66,9 +67,12 @@ export class ProgressClock {
     if (this.report !== undefined) begun.add(this.key(this.report.phase));
   }
 
-  /** @returns the stall, once it is one */
-  look(now: number): Stall | undefined {
-    this.seconds += Math.min(now - this.lastLook, LATE * this.lookEvery) / 1000;
+  /**
+   * @param sees progress would have been seen since the last look
+   * @returns the stall, once it is one
+   */
+  look(now: number, sees = true): Stall | undefined {
+    if (sees) this.seconds += Math.min(now - this.lastLook, LATE * this.lookEvery) / 1000;
     this.lastLook = now;
     const limit = this.limit();
     if (limit === undefined || this.seconds < limit || this.report === undefined) return undefined;
@@ -81,7 +85,7 @@ export class ProgressClock {
     const { limits, firstStepFactor } = this.settings;
     const phase = this.report?.phase ?? '';
     if (!Object.hasOwn(limits, phase)) return undefined;
-    const limit = limits[phase as keyof typeof limits] * (this.first ? firstStepFactor : 1);
+    const limit = (limits[phase] ?? Infinity) * (this.first ? firstStepFactor : 1);
     return Math.min(limit, this.ceiling);
   }
 

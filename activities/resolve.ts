@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { isAbsolute, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { hashFile } from '../shared/artifacts/atomic-file.js';
 import { canonicalJson, hashJson } from '../shared/contracts/canonical-json.js';
 import type { ResolveResult } from '../shared/contracts/activities.js';
@@ -11,6 +11,7 @@ import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { codeVersion } from './code-version.js';
 import type { ActivityPorts } from './ports.js';
 import { openRun, RECIPE_FILE } from './run-files.js';
+import { modelFolder } from './model-folder.js';
 import { ensureRunsFolder } from './runs-folder.js';
 
 /** Files that make a model; the weights may be sharded, then the index stands for them. */
@@ -31,16 +32,6 @@ export interface ModelFile {
 }
 
 /**
- * Absolute path of a recipe's relative path: as seen from the worker's working directory, else from the package (so that the
- * shipped recipes work from anywhere).
- */
-export function resolveInput(path: string, projectRoot: string): string {
-  if (isAbsolute(path)) return path;
-  const here = resolve(path);
-  return existsSync(here) ? here : join(projectRoot, path);
-}
-
-/**
  * Checks a recipe as far as can be done before any work: fields, engine, model files, tokenizer against model, writable
  * folder; makes the run's directory with `recipe.json` and `model.json`.
  *
@@ -48,22 +39,13 @@ export function resolveInput(path: string, projectRoot: string): string {
  */
 export async function resolveRecipe(
   args: { pipelineId: string; recipe: unknown; attempt: number },
-  ports: ActivityPorts
+  ports: ActivityPorts,
+  report: (file: string, done: number, total: number) => void = () => undefined
 ): Promise<ResolveResult> {
   const recipe = parseRecipe(args.recipe, 'the workflow argument');
-  if (recipe.engine !== 'embedded') {
-    throw new PipelineError(
-      'RecipeInvalid',
-      `engine "${recipe.engine}" cannot be run by this version: its step-driven engine is "embedded"`,
-      {
-        problems: [`engine: "${recipe.engine}" is checked and described, but its job engine is not built yet`],
-        cure: 'Use "engine": "embedded", or run the framework by hand and judge its evaluations with `memagent compare`.',
-      }
-    );
-  }
-  const modelFolder = resolveInput(recipe.model.path ?? '', ports.projectRoot);
-  const files = await modelFiles(modelFolder);
-  await checkTokenizer(modelFolder);
+  const folder = await modelFolder(recipe, ports.projectRoot, { onProgress: report });
+  const files = await modelFiles(folder);
+  await checkTokenizer(folder);
   const root = resolve(recipe.artifacts);
   await ensureRunsFolder(root);
   const text = `${canonicalJson(recipe)}\n`;

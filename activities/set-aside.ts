@@ -8,8 +8,12 @@ import { armKeyParts, dataKeyParts, evaluationKeyParts } from './stage-reuse.js'
 /** Files of a training run of one phase; the smoke gate's folder and the converted model lie beside them and stay. */
 export function trainingFiles(arm: string, phase: 'smoke' | 'train'): string[] {
   const { folder } = armPaths(arm, phase);
-  if (phase === 'smoke') return [folder];
-  return ['rollouts', 'rows', 'train', 'checkpoints', 'reward.csv', 'metrics.csv'].map((name) => `${folder}/${name}`);
+  const job = armPaths(arm, phase).job;
+  if (phase === 'smoke') return [folder, job];
+  return [
+    job,
+    ...['rollouts', 'rows', 'train', 'checkpoints', 'reward.csv', 'metrics.csv'].map((name) => `${folder}/${name}`),
+  ];
 }
 
 function filesOf(stage: string): string[] {

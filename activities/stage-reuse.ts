@@ -51,7 +51,15 @@ export async function armKeyParts(
     grpo: { ...run.recipe.grpo, steps: args.totalSteps },
     arm: run.recipe.arms[args.arm],
     ablation: run.recipe.ablation,
+    rolloutServing: servingParts(run.recipe.rolloutServing),
   };
+}
+
+/** What of a server's settings decides results: not where it runs, nor how long its start may take. */
+function servingParts(settings: Recipe['serving']): unknown {
+  if (settings === undefined || settings.engine === 'embedded') return undefined;
+  const { engine, args, env } = settings;
+  return { engine, args, env };
 }
 
 /** What evaluations call their tokenizer: the model it belongs to, as the recipe names it. */
@@ -70,6 +78,7 @@ export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Pro
     data: await shaOf(run, `data/${args.dataset}.jsonl`),
     memory: run.recipe.memory,
     emptyMemory: run.recipe.ablation?.emptyMemory === true ? true : undefined,
+    serving: servingParts(run.recipe.serving),
     evaluation: { ...run.recipe.evaluation, lengths: undefined, items: undefined, devItems: undefined },
   };
 }
@@ -129,6 +138,19 @@ export async function lookupArm(
   const found = await takeOver(run, `${args.phase}:${args.arm}`, { ...parts, place });
   if (found?.facts === undefined) return undefined;
   return { finished: found.facts as CloseArmResult, reusedFrom: found.pipelineId };
+}
+
+/** The same for an arm that jobs trained: of its checkpoint only the list of files is in the store. */
+export async function recordJobArm(
+  run: RunFiles,
+  args: ArmHandle,
+  parts: KeyParts,
+  result: CloseArmResult,
+  records: readonly ArtifactRef[]
+): Promise<void> {
+  const files = [...records, ...result.artifacts, result.checkpoint].map(({ path }) => path);
+  const place = armPaths(args.arm, args.phase).folder;
+  await recordFiles(run, `${args.phase}:${args.arm}`, { ...parts, place }, files, result);
 }
 
 /** Files lie under the arm's folder, so the key has the folder in it: another arm's name is another place. */

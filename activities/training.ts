@@ -1,9 +1,10 @@
 import type {
-  ArmHandle,
   CheckpointResult,
   StepHandle,
+  StopEngineArgs,
   TrainActivities,
   TrainArgs,
+  TrainingJobArgs,
   TrainResult,
 } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -14,13 +15,21 @@ import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
 import type { RowFacts, StepRecord } from './step-record.js';
+import { runTrainingJob, stopTrainingJob } from './training-job.js';
 
 export function trainActivities(ports: ActivityPorts): TrainActivities {
   return {
     trainStep: activity((args: TrainArgs, scope) => trainStep(args, scope, ports)),
     saveCheckpoint: activity((args: StepHandle, scope) => saveCheckpoint(args, scope, ports)),
-    stopEngine: activity(async (args: ArmHandle) => stopActor(await openRun(args.run), args)),
+    stopEngine: activity((args: StopEngineArgs, scope) => stopTraining(args, scope, ports)),
+    runTrainingJob: activity((args: TrainingJobArgs, scope) => runTrainingJob(args, scope, ports)),
   };
+}
+
+async function stopTraining(args: StopEngineArgs, scope: ActivityScope, ports: ActivityPorts): Promise<void> {
+  const run = await openRun(args.run);
+  if (run.recipe.engine === 'ray') await stopTrainingJob(run, args, scope, ports);
+  else await stopActor(run, args);
 }
 
 /**

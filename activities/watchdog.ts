@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { CHILD_REPORT_SIGNAL } from '../shared/contracts/progress.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { RunFiles } from './ports.js';
-import { ProgressClock, type ProgressReport, type Stall } from './progress-clock.js';
+import { ProgressClock, type ProgressReport, type Stall, type WatchdogSettings } from './progress-clock.js';
 import { stallEvidence } from './stall-evidence.js';
 
 /** What a watchdog guards and how the work is ended. */
@@ -12,8 +12,14 @@ export interface Guard {
   name: string;
   /** Absolute folder of the engine's lease and log, when there is one. */
   engineFolder?: string;
+  /** Limits by phase instead of the recipe's, for work that runs elsewhere. Unit: seconds. */
+  limits?: Readonly<Record<string, number>>;
+  /** Whether progress would be seen now. Time in which it would not says nothing about the work. Default: always. */
+  sees?(): boolean;
+  /** More for the record. */
+  evidence?(): Promise<Record<string, unknown>>;
   /** Ends what does not get on, so that a repetition begins afresh. */
-  stop(): Promise<void>;
+  stop(why: string): Promise<void>;
 }
 
 const LONGEST_LOOK_MS = 1_000;
@@ -39,7 +45,7 @@ export class Watchdog {
     timeoutMs: number,
     private readonly fail: (error: PipelineError) => void
   ) {
-    const settings = guard.run.recipe.watchdog;
+    const settings = settingsOf(guard);
     const ceiling = (SHARE_OF_TIMEOUT * timeoutMs) / 1000;
     const shortest = Math.min(ceiling, ...Object.values(settings.limits));
     const every = Math.min(LONGEST_LOOK_MS, (shortest * 1000) / 4);
@@ -63,7 +69,7 @@ export class Watchdog {
   }
 
   private async look(): Promise<void> {
-    const stall = this.clock.look(performance.now());
+    const stall = this.clock.look(performance.now(), this.guard.sees?.() ?? true);
     if (stall === undefined || this.acting) return;
     this.acting = true;
     try {
@@ -80,13 +86,14 @@ export class Watchdog {
     clearInterval(this.timer);
     // The body ends with the first failure it sees, which must be this one and not that of the stopped engine.
     this.fail(new PipelineError('Stalled', what));
-    await this.guard.stop().catch(() => undefined);
+    await this.guard.stop(what).catch(() => undefined);
   }
 
   private async saveEvidence(stall: Stall): Promise<string> {
     const { run, name, engineFolder } = this.guard;
     try {
-      const evidence = await stallEvidence(stall, this.clock.latest, engineFolder);
+      const seen = await stallEvidence(stall, this.clock.latest, engineFolder);
+      const evidence = { ...seen, ...(await this.guard.evidence?.()) };
       const path = await freePath(run, `evidence/${name}`);
       const { activityType, attempt } = Context.current().info;
       const origin = { stage: 'train', activity: activityType, attempt, inputs: [] } as const;
@@ -107,6 +114,12 @@ export class Watchdog {
       // The evidence is on disk.
     }
   }
+}
+
+/** A limit of the guard's own has no first piece that may take longer: it says what it means. */
+function settingsOf({ run, limits }: Guard): WatchdogSettings {
+  const settings = run.recipe.watchdog;
+  return limits === undefined ? settings : { mode: settings.mode, firstStepFactor: 1, limits };
 }
 
 async function freePath(run: RunFiles, folder: string): Promise<string> {

@@ -15,6 +15,7 @@ import { addDev } from './commands/dev.js';
 import { addDoctor } from './commands/doctor.js';
 import { addEval } from './commands/eval.js';
 import { addExplain } from './commands/explain.js';
+import { addLaunch } from './commands/launch.js';
 import { addRecipe } from './commands/recipe.js';
 import { addReplay } from './commands/replay.js';
 import { addReport } from './commands/report.js';
@@ -53,7 +54,7 @@ function buildProgram(context: CommandContext): void {
   program.addHelpText('after', EXIT_CODES);
   const add = [addDemo, addDev, addWorker, addStart, addWatch, addStatus, addDecide, addCancel, addReport, addRecipe];
   const judging = [addData, addEval, addCompare, addCompareRuns, addVerify, addExplain];
-  for (const addCommand of [...add, ...judging, addConformance, addReplay, addDoctor]) addCommand(context);
+  for (const addCommand of [...add, ...judging, addLaunch, addConformance, addReplay, addDoctor]) addCommand(context);
 }
 
 /** Commander's exit code 1 is wrong use, which is 2 here. */

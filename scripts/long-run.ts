@@ -7,7 +7,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nextFreePort } from '../workers/ports.js';
+import { nextFreePort } from '../shared/runtime/ports.js';
 import { setTheStage, workerVictim, type Stage } from './chaos/processes.js';
 import { interruption } from './interruption.js';
 import { longTraining, type LongTraining } from './long/long-training.js';

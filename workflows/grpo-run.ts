@@ -1,4 +1,11 @@
-import { ApplicationFailure, CancellationScope, continueAsNew, log, workflowInfo } from '@temporalio/workflow';
+import {
+  ApplicationFailure,
+  CancellationScope,
+  continueAsNew,
+  isCancellation,
+  log,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type {
   ArmHandle,
   CloseArmResult,
@@ -11,6 +18,7 @@ import type { FailureType } from '../shared/contracts/failures.js';
 import type { ArmProgress } from '../shared/contracts/progress.js';
 import type { Placement } from '../shared/contracts/queues.js';
 import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
+import { followJob, jobProgress, stepStride } from './follow-job.js';
 import { fallbackRecord, type OomFallback } from './oom-fallback.js';
 import { ParentReporter } from './parent-reporter.js';
 import { RetryLoop, type CallMeta } from './retry-loop.js';
@@ -26,6 +34,8 @@ export interface GrpoRunArgs extends ArmHandle {
   limits: Limits;
   /** Smaller settings for after OutOfMemory. */
   oomFallback?: OomFallback;
+  /** The arm is trained by jobs that run by themselves, instead of step by step. */
+  engine?: 'ray';
 }
 
 /** The closed arm's facts. */
@@ -63,6 +73,8 @@ class GrpoRun {
   private handle: ArmHandle;
   private readonly progress: ArmProgress;
   private rewards: number[] = [];
+  private handedOn = false;
+  private failed = false;
 
   constructor(private readonly args: GrpoRunArgs) {
     this.proxies = proxiesFor(args.placement, args.limits);
@@ -71,28 +83,67 @@ class GrpoRun {
   }
 
   async execute(): Promise<GrpoRunResult> {
-    const { totalSteps, limits } = this.args;
+    const { totalSteps } = this.args;
     const opened = await this.call('openArm', undefined, (summary) =>
       this.proxies.data.openArm.executeWithOptions({ summary }, [{ ...this.handle, totalSteps }])
     );
     this.rewards = opened.rewards;
     if (opened.finished !== undefined) return await this.reuse(opened.finished);
-    let handedOn = false;
     try {
-      for (let step = opened.nextStep, done = 0; step < totalSteps; step += 1, done += 1) {
-        if (done >= limits.continueAsNewEvery || workflowInfo().continueAsNewSuggested) {
-          handedOn = true;
-          await this.reportAttempts();
-          return await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run });
-        }
-        await this.step(step);
-      }
+      if (this.args.engine === 'ray') await this.followJob(opened.nextStep);
+      else await this.makeSteps(opened.nextStep);
       return await this.call('closeArm', undefined, (summary) =>
         this.proxies.data.closeArm.executeWithOptions({ summary }, [{ ...this.handle, totalSteps }])
       );
+    } catch (error) {
+      this.failed = !isCancellation(error);
+      throw error;
     } finally {
-      if (!handedOn) await this.stopEngine();
+      if (!this.handedOn) await this.stopEngine();
     }
+  }
+
+  private async makeSteps(first: number): Promise<void> {
+    for (let step = first, done = 0; step < this.args.totalSteps; step += 1, done += 1) {
+      await this.handOnIfDue(done);
+      await this.step(step);
+    }
+  }
+
+  /** Goes on in a new workflow run, before the history gets long. */
+  private async handOnIfDue(done: number): Promise<void> {
+    if (done < this.args.limits.continueAsNewEvery && !workflowInfo().continueAsNewSuggested) return;
+    this.handedOn = true;
+    await this.reportAttempts();
+    await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run });
+  }
+
+  private async followJob(knownSteps: number): Promise<void> {
+    const { totalSteps, phase, arm } = this.args;
+    const stage = `${phase}:${arm}`;
+    let since = Date.now();
+    await followJob({
+      totalSteps,
+      knownSteps,
+      beforeSlice: (done) => this.handOnIfDue(done),
+      slice: (bounds) =>
+        this.call('runTrainingJob', bounds.fromStep, (summary) =>
+          this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [{ ...this.handle, totalSteps, ...bounds }])
+        ),
+      onWaiting: (who) =>
+        this.reporter.send({
+          note: { stage, ...(who === undefined ? {} : { text: `waits for the cluster: ${who}` }) },
+        }),
+      onProgress: async (result) => {
+        if (result.steps > this.rewards.length) this.retry.noteProgress();
+        const seconds = (Date.now() - since) / 1000 / Math.max(1, result.steps - this.rewards.length);
+        since = Date.now();
+        this.rewards = [...this.rewards.slice(0, result.rewardsFrom), ...result.rewards];
+        const rewards = thin(this.rewards, PROGRESS_POINTS);
+        Object.assign(this.progress, { rewards, secondsPerStep: round(seconds, 2), ...jobProgress(result) });
+        await this.report();
+      },
+    });
   }
 
   private async step(step: number): Promise<void> {
@@ -182,8 +233,11 @@ class GrpoRun {
 
   /** Each step in a short run, about a hundred reports in a long one: the parent's history stays small. */
   private shouldReport(step: number): boolean {
-    const every = Math.max(1, Math.ceil(this.args.totalSteps / 100));
-    return (step + 1) % every === 0 || step + 1 === this.args.totalSteps || this.reporter.hasAttempts;
+    return (
+      (step + 1) % stepStride(this.args.totalSteps) === 0 ||
+      step + 1 === this.args.totalSteps ||
+      this.reporter.hasAttempts
+    );
   }
 
   private async report(): Promise<void> {
@@ -205,11 +259,17 @@ class GrpoRun {
 
   /** The engine goes down with the run, also when the run was cancelled or failed; a worker that is gone took it along. */
   private async stopEngine(): Promise<void> {
+    const isJob = this.args.engine === 'ray';
+    // A framework's own way down takes a minute. A job is not stopped for a failure: it may run well, out of sight.
+    const limits = isJob
+      ? ({ startToCloseTimeout: '5 minutes', scheduleToCloseTimeout: '10 minutes' } as const)
+      : ({ startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' } as const);
+    const careful = isJob && this.failed ? ({ onlyIfOver: true } as const) : {};
     await CancellationScope.nonCancellable(async () => {
       try {
         await this.proxies.train.stopEngine.executeWithOptions(
-          { summary: `${this.args.arm}: stop the engine`, startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
-          [this.handle]
+          { summary: `${this.args.arm}: stop the engine`, ...limits },
+          [{ ...this.handle, ...careful }]
         );
       } catch (error) {
         log.warn('the engine could not be stopped; it ends with its worker', { error: String(error) });

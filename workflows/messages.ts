@@ -20,6 +20,8 @@ export interface ChildReport {
   fallback?: FallbackRecord;
   /** A sentence for the operator. */
   warning?: string;
+  /** What a stage waits for; without text it waits no longer. */
+  note?: { stage: string; text?: string };
 }
 
 export const progressQuery = defineQuery<Progress>(PROGRESS_QUERY);

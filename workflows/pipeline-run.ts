@@ -174,16 +174,23 @@ export class Pipeline {
   ): Promise<GrpoRunResult> {
     const { placement, limits, grpo, oomFallback } = recipe;
     const fallback = oomFallback === undefined ? {} : { oomFallback };
+    // A job's framework makes its own rollouts. The embedded engine's arguments stay as they were recorded.
+    const isJob = recipe.engine === 'ray';
+    const engine = isJob ? ({ engine: 'ray' } as const) : {};
     const closed = await this.board.stage(
       `${phase}:${arm}`,
-      ['data', 'rollout', 'train'],
+      isJob ? ['data', 'train'] : ['data', 'rollout', 'train'],
       () =>
         executeChild(grpoRun, {
           ...CHILD_OPTIONS,
           workflowId: `${this.pipelineId}/${phase}-${arm}`,
           staticSummary: `${phase} run of arm ${arm}, ${totalSteps} steps`,
           args: [
-            { run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits, ...fallback },
+            {
+              ...{ run, arm, phase, totalSteps, checkpointEvery: grpo.checkpointEvery, placement, limits },
+              ...fallback,
+              ...engine,
+            },
           ],
         }),
       (value) => value.reused === true

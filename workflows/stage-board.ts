@@ -190,6 +190,7 @@ export class StageBoard {
 
   private take(report: ChildReport): void {
     this.progress.apply(report);
+    if (report.note !== undefined) this.progress.noteStage(report.note.stage, report.note.text);
     const arm = report.arm;
     if (arm !== undefined && arm.progress.phase === 'train') this.attributes.set('globalStep', arm.progress.step);
     const last = this.progress.lastFailureType;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { ArtifactKind } from '../contracts/artifact.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import { isUnfinished } from './atomic-file.js';
+import { externalFolders, isExternal } from './external-checkpoints.js';
 import { hashFileCached, listFiles } from './hash-cache.js';
 import { MANIFEST_FILE } from './run-paths.js';
 import { readSidecars, type Producer, type Sidecar } from './sidecar.js';
@@ -48,7 +49,11 @@ export function isUnlisted(name: string): boolean {
 export async function buildManifest(directory: string, pipelineId: string): Promise<Manifest> {
   const sidecars = await readSidecars(directory);
   const facts = new Map<string, { sha256: string; bytes: number }>();
-  const names = await listFiles(directory, (name, entry) => isUnlisted(name) || entry.isSymbolicLink());
+  const single = sidecars.filter(({ files }) => files === undefined);
+  const external = externalFolders(single);
+  const artifacts = new Set(single.map(({ path }) => path));
+  const skip = (name: string): boolean => isUnlisted(name) || isExternal(name, external, artifacts);
+  const names = await listFiles(directory, (name, entry) => skip(name) || entry.isSymbolicLink());
   for (const name of names) {
     const measured = await hashUnlessGone(join(directory, name));
     if (measured !== undefined) facts.set(name, measured);

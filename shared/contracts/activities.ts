@@ -197,8 +197,17 @@ export interface SetAsideArgs {
 /** A training job is followed in slices: each call returns when the job got on, so that progress is in the workflow's history. */
 export interface TrainingJobArgs extends ArmHandle {
   totalSteps: number;
+  /** Steps that are known already: rewards are given from here on. */
+  fromStep: number;
   /** Return as soon as this many steps are done, at the latest when the job is over. */
   untilStep: number;
+  /** Job that was followed last, so that it is noticed when another one does steps again. */
+  submissionId?: string;
+}
+
+export interface StopEngineArgs extends ArmHandle {
+  /** A training job that runs is left alone: nobody knows that it is at fault. */
+  onlyIfOver?: true;
 }
 
 /** Where a training job is. */
@@ -209,8 +218,12 @@ export interface TrainingJobResult {
   finished: boolean;
   /** Ray's submission id of the job that is followed. */
   submissionId: string;
+  /** Step of the first of `rewards`; before `fromStep` where a job went back to a checkpoint. */
+  rewardsFrom: number;
   /** Mean raw reward of each finished step. */
   rewards: number[];
+  /** Who has the cluster, when nothing could be done. */
+  waitingFor?: string;
   kl?: number;
   loss?: number;
   gradientNorm?: number;
@@ -240,7 +253,9 @@ export interface RolloutActivities {
 export interface TrainActivities {
   trainStep(args: TrainArgs): Promise<TrainResult>;
   saveCheckpoint(args: StepHandle): Promise<CheckpointResult>;
-  stopEngine(args: ArmHandle): Promise<void>;
+  stopEngine(args: StopEngineArgs): Promise<void>;
+  /** Engine ray: follows the training job of an arm, and begins one when there is none. */
+  runTrainingJob(args: TrainingJobArgs): Promise<TrainingJobResult>;
 }
 
 /** Activities of role `convert`. */

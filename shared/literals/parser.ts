@@ -2,14 +2,17 @@ import { Lexer, LiteralSyntaxError } from './lexer.js';
 import { unescapeBytes, unescapeString } from './strings.js';
 import type { Literal } from './values.js';
 
-/** Syntax tree of an expression, as far as literals need it; `other` is valid Python that is no literal. */
+/**
+ * Syntax tree of an expression, as far as literals need it; `other` is valid Python that is no literal: a plain name, a call
+ * with its positional arguments, or anything else.
+ */
 export type Node =
   | { kind: 'constant'; value: Literal }
   | { kind: 'list' | 'tuple' | 'set'; items: Node[] }
   | { kind: 'dict'; keys: Node[]; values: Node[] }
   | { kind: 'signed'; sign: '+' | '-'; operand: Node }
   | { kind: 'sum'; sign: '+' | '-'; left: Node; right: Node }
-  | { kind: 'other' };
+  | { kind: 'other'; name?: string; args?: Node[] };
 
 const OTHER: Node = { kind: 'other' };
 /** CPython refuses deeper brackets. */
@@ -30,6 +33,11 @@ export function parseExpression(text: string): Node {
   const node = parser.topLevel();
   if (parser.lexer.peek() !== '') throw parser.lexer.error('unexpected text');
   return node;
+}
+
+/** A name, also a dotted one, that was not called. */
+function isPlainName(node: Node): node is { kind: 'other'; name: string } {
+  return node.kind === 'other' && node.name !== undefined && node.args === undefined;
 }
 
 class Parser {
@@ -106,7 +114,7 @@ class Parser {
     let node = this.atom();
     if (name === 'set' && node.kind === 'other' && this.lexer.accept('(')) {
       if (this.lexer.accept(')')) node = { kind: 'set', items: [] };
-      else this.closeBracket(')');
+      else node = { kind: 'other', name, args: this.closeBracket(')') };
     }
     for (;;) {
       const next = this.lexer.peek();
@@ -115,11 +123,12 @@ class Parser {
         const attribute = this.lexer.peekName();
         if (attribute === '') throw this.lexer.error('expected a name');
         this.lexer.at += attribute.length;
+        node = isPlainName(node) ? { kind: 'other', name: `${node.name}.${attribute}` } : OTHER;
       } else if (next === '(' || next === '[') {
         this.lexer.at += 1;
-        this.closeBracket(next === '(' ? ')' : ']');
+        const args = this.closeBracket(next === '(' ? ')' : ']');
+        node = next === '(' && isPlainName(node) ? { ...node, args } : OTHER;
       } else return node;
-      node = OTHER;
     }
   }
 
@@ -137,7 +146,7 @@ class Parser {
     if (name === '') throw this.lexer.error('expected an expression');
     this.lexer.at += name.length;
     const constant = CONSTANTS[name];
-    return constant === undefined ? OTHER : { kind: 'constant', value: constant };
+    return constant === undefined ? { kind: 'other', name } : { kind: 'constant', value: constant };
   }
 
   /** `open … close` with commas; `comma` tells a tuple of one from a bracketed expression. */
@@ -182,14 +191,16 @@ class Parser {
     return dict === false ? { kind: 'set', items: keys } : { kind: 'dict', keys, values };
   }
 
-  /** Arguments of a call or subscript: only their end matters. */
-  private closeBracket(close: string): void {
+  /** Arguments of a call or subscript; `name=value` is one that is no literal. */
+  private closeBracket(close: string): Node[] {
     this.enter();
+    const args: Node[] = [];
     while (!this.lexer.accept(close)) {
       if (this.lexer.accept(',') || this.lexer.accept(':')) continue;
-      this.expression();
+      args.push(this.expression());
     }
     this.depth -= 1;
+    return args;
   }
 
   /** Strings next to each other are one; a formatted string is no literal. */

@@ -43,16 +43,19 @@ export interface ArmData {
   conversion?: ConversionFacts;
 }
 
+/** A count of the ledger; in words where a job's framework does not print it. */
+export type LedgerCount = number | 'not verifiable';
+
 /** `arms/<arm>/smoke/gate.json`. */
 export interface SmokeGate {
   passed: boolean;
   steps: {
     step: number;
-    generated_turns: number;
-    transferred_rows: number;
-    trimmed_rows?: number;
-    consumed_rows: number;
-    equal: boolean;
+    generated_turns: LedgerCount;
+    transferred_rows: LedgerCount;
+    trimmed_rows?: LedgerCount;
+    consumed_rows: LedgerCount;
+    equal: boolean | 'not verifiable';
     weights_version?: number;
     loss?: number;
     grad_norm?: number;

@@ -2,6 +2,7 @@ import { pyFloatRepr, pyRepr } from '../data/python/text.js';
 import { PythonError } from '../data/python/value.js';
 import { isNotALiteral, parseLiteral } from '../literals/literal-eval.js';
 import { floatOfInt, intOfDigits, plainDigits } from '../literals/python-numbers.js';
+import { findMetricLine } from './metric-line.js';
 import { literalRepr, type Literal } from '../literals/values.js';
 
 /** The trajectory-level mean of the raw reward in relax's log. */
@@ -12,10 +13,6 @@ export interface LogPoint {
   rolloutId: bigint;
   reward: number;
 }
-
-const WORD_CHARACTER = /^[\p{L}\p{N}_]$/u;
-const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/y;
-const DIGITS = /\p{Nd}+/uy;
 
 /**
  * Reward of every step from a training log's `perf N: {python dict}` lines, sorted by rollout id. A line may carry a prefix
@@ -31,39 +28,13 @@ export function extractRewardPoints(text: string, metric: string = REWARD_METRIC
   let lineNumber = 0;
   for (const line of text.split(/\r\n|\r|\n/)) {
     lineNumber += 1;
-    const found = findPerf(line);
+    const found = findMetricLine(line, 'perf');
     const raw = found === null ? undefined : readMetric(found.payload, metric, lineNumber);
     if (found === null || raw === undefined) continue;
     addPoint(byRollout, intOfDigits(plainDigits(found.digits)), raw, metric);
   }
   const points = [...byRollout].map(([rolloutId, reward]) => ({ rolloutId, reward }));
   return points.sort((a, b) => (a.rolloutId < b.rolloutId ? -1 : 1));
-}
-
-/** First `perf N: {…}` of a line. Each candidate is scanned once, so a hostile line takes linear time. */
-function findPerf(line: string): { digits: string; payload: string } | null {
-  const lastBrace = line.lastIndexOf('}');
-  for (let at = line.indexOf('perf'); at !== -1; at = line.indexOf('perf', at + 1)) {
-    if (at > 0 && WORD_CHARACTER.test(characterBefore(line, at))) continue;
-    const digitsAt = skip(SPACES, line, at + 4);
-    const digitsEnd = digitsAt === null ? null : skip(DIGITS, line, digitsAt);
-    if (digitsAt === null || digitsEnd === null || line.charAt(digitsEnd) !== ':') continue;
-    const open = skip(SPACES, line, digitsEnd + 1);
-    if (open === null || line.charAt(open) !== '{' || lastBrace < open) continue;
-    return { digits: line.slice(digitsAt, digitsEnd), payload: line.slice(open, lastBrace + 1) };
-  }
-  return null;
-}
-
-function characterBefore(line: string, at: number): string {
-  const two = line.slice(Math.max(0, at - 2), at);
-  return Array.from(two).at(-1) ?? '';
-}
-
-/** End of a match at `at`, or null. */
-function skip(pattern: RegExp, line: string, at: number): number | null {
-  pattern.lastIndex = at;
-  return pattern.test(line) ? pattern.lastIndex : null;
 }
 
 /** The metric's value; undefined when the payload is no dict or lacks it. */

@@ -74,13 +74,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'continue-as-new one step later',
-    find: /done >= limits\.continueAsNewEvery/,
-    put: 'done > limits.continueAsNewEvery',
+    find: /done < this\.args\.limits\.continueAsNewEvery/,
+    put: 'done <= this.args.limits.continueAsNewEvery',
     breaks: ['continue-as-new.train-relax'],
   },
   {
     name: 'engines no longer stopped at the end of a run',
-    find: /if \(!handedOn\)\s*await this\.stopEngine\(\);/,
+    find: /if \(!this\.handedOn\)\s*await this\.stopEngine\(\);/,
     put: '',
     breaks: ['happy.train-relax', 'cancelled-train.train-relax'],
   },

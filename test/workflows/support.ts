@@ -17,6 +17,7 @@ import type {
   RunHandle,
   StepHandle,
   TrainActivities,
+  TrainingJobArgs,
 } from '../../shared/contracts/activities.js';
 import { activityTaskQueue, ROLES, WORKFLOW_TASK_QUEUE } from '../../shared/contracts/queues.js';
 import type { Recipe } from '../../shared/contracts/recipe.js';
@@ -141,6 +142,16 @@ export class BookKeeping {
         weightsVersion: args.step + 1,
       })),
       stopEngine: this.wrap(arm('stopEngine'), () => undefined),
+      runTrainingJob: this.wrap(
+        (args: TrainingJobArgs) => `runTrainingJob:${args.phase}-${args.arm}:${args.fromStep}`,
+        (args: TrainingJobArgs) => ({
+          steps: args.untilStep,
+          finished: args.untilStep === args.totalSteps,
+          submissionId: `${args.arm}-1`,
+          rewardsFrom: args.fromStep,
+          rewards: Array.from({ length: args.untilStep - args.fromStep }, () => 0.5),
+        })
+      ),
       closeArm: this.wrap(arm('closeArm'), closed),
       convertCheckpoint: this.wrap(
         (args: { arm: string }) => `convertCheckpoint:${args.arm}`,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hashFile } from '../atomic-file.js';
+import { externalFolders, isExternal } from '../external-checkpoints.js';
 import { folderFacts, listFiles, type FileFacts } from '../hash-cache.js';
 import {
   isUnlisted,
@@ -73,7 +74,9 @@ export async function verifyFiles(directory: string, manifest: Manifest): Promis
     check.equal(`the folder ${folder.path}`, { sha256: folder.sha256, bytes: folder.bytes }, facts);
   }
   const listed = new Set(manifest.files.map(({ path }) => path));
-  for (const name of await listFiles(directory, (each) => isUnlisted(each))) {
+  const external = externalFolders(manifest.files.filter(({ artifact }) => artifact === undefined));
+  const skip = (name: string): boolean => isUnlisted(name) || isExternal(name, external, listed);
+  for (const name of await listFiles(directory, skip)) {
     if (!listed.has(name)) check.problem(`${name} lies in the run’s folder, but is not in the manifest.`);
   }
   return check.done();

@@ -62,6 +62,7 @@ async function readAnswers(path: string, check: CheckBuilder): Promise<Answer[]>
 }
 
 async function verifyPhase(phase: Phase, check: CheckBuilder): Promise<void> {
+  if (phase.recipe.engine === 'ray') return await verifyJobSeries(phase, check);
   const records: StepRecord[] = [];
   for (let step = 0; step < phase.steps; step += 1) {
     const name = `step-${String(step).padStart(6, '0')}`;
@@ -108,6 +109,24 @@ async function verifyStep(
   for (const [field, value] of Object.entries(derived)) {
     check.equal(`${phase.folder}/train/${name}.json, ${field}`, record[field], value);
   }
+}
+
+/** Of a training job there are no trajectories: its series must be what was read from its log. */
+async function verifyJobSeries(phase: Phase, check: CheckBuilder): Promise<void> {
+  const kind = phase.folder.endsWith('/smoke') ? 'smoke' : 'train';
+  const source = `arms/${phase.arm}/job/${kind}/steps.jsonl`;
+  const csv = join(phase.directory, phase.folder, 'reward.csv');
+  if (!existsSync(csv)) return;
+  await check.attempt(`${phase.folder}/reward.csv`, async () => {
+    const derived: { step: number; reward: unknown }[] = [];
+    await readJsonLines(join(phase.directory, source), (value) => {
+      const { step, reward } = value as StepRecord;
+      if (step < phase.steps) derived.push({ step, reward });
+    });
+    check.count(derived.length);
+    check.equal(`${phase.folder}/reward.csv`, parseRewardCsv(csv, await readFile(csv, 'utf8')), derived);
+    check.equal(`${source}, steps`, derived.length, phase.steps);
+  });
 }
 
 /** Scores the final outputs again, against the data rows that the schedule gives this step. */

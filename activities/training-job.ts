@@ -1,0 +1,160 @@
+import type { StopEngineArgs, TrainingJobArgs, TrainingJobResult } from '../shared/contracts/activities.js';
+import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { RayJobsClient } from '../engines/ray/jobs/client.js';
+import type { FollowHooks, TrainingPlan } from '../engines/ray/follow/plan.js';
+import { TrainingJob } from '../engines/ray/follow/training-job.js';
+import { launchSpec } from '../engines/ray/launch/launch-spec.js';
+import { modelFolder } from './model-folder.js';
+import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
+import type { ActivityPorts, RunFiles } from './ports.js';
+import { openRun } from './run-files.js';
+import type { ActivityScope } from './scope.js';
+
+/** How long a cluster may be out of sight before the attempt ends; its repetitions look on. Unit: milliseconds. */
+const PATIENCE_MS = 5 * 60_000;
+/** A connection waits this long for the next slice. Unit: milliseconds. */
+const PARKED_MS = 60_000;
+
+interface Followed {
+  job: TrainingJob;
+  client: RayJobsClient;
+  parked: NodeJS.Timeout | undefined;
+}
+
+/** Jobs that this process follows, by folder: between two slices the log is not read from its beginning again. */
+const followed = new Map<string, Followed>();
+
+/**
+ * Follows the training job of an arm for a slice, and begins one when there is none. The job outlives the worker.
+ *
+ * @throws PipelineError of the failure table
+ */
+export async function runTrainingJob(
+  args: TrainingJobArgs,
+  scope: ActivityScope,
+  ports: ActivityPorts
+): Promise<TrainingJobResult> {
+  const run = await openRun(args.run);
+  const plan = await planOf(run, args, ports);
+  const hooks = hooksOf(run, args, scope);
+  const { job } = await take(run, plan);
+  const { startMinutes = 60, stepMinutes = 60 } = run.recipe.cluster ?? {};
+  scope.watch({
+    run,
+    name: `${args.phase}-${args.arm}`,
+    limits: { start: startMinutes * 60, step: stepMinutes * 60, finish: stepMinutes * 60 },
+    sees: () => job.sees,
+    evidence: () => job.evidence(),
+    // The signal of the body is aborted by then; stopping has its own limits.
+    stop: (why) => job.giveUp(why, { ...hooks, signal: new AbortController().signal }),
+  });
+  try {
+    return await job.follow(args, hooks);
+  } finally {
+    park(plan.folder);
+  }
+}
+
+/** Stops the arm's job, if it is the run's own and runs, and gives the cluster back. */
+export async function stopTrainingJob(
+  run: RunFiles,
+  args: StopEngineArgs,
+  scope: ActivityScope,
+  ports: ActivityPorts
+): Promise<void> {
+  const plan = await planOf(run, args, ports);
+  const { job } = await take(run, plan);
+  await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
+  await leave(plan.folder);
+}
+
+async function planOf(
+  run: RunFiles,
+  args: StopEngineArgs & { totalSteps?: number },
+  ports: ActivityPorts
+): Promise<TrainingPlan> {
+  const { arm, phase } = args;
+  const { recipe } = run;
+  const paths = armPaths(arm, phase);
+  const flavour = recipe.arms[arm]?.flavour;
+  if (flavour === undefined) throw new PipelineError('RecipeInvalid', `the recipe has no arm “${arm}”`);
+  const totalSteps = args.totalSteps ?? (phase === 'smoke' ? recipe.smoke.steps : recipe.grpo.steps);
+  const checkpoints = run.path(paths.checkpoints);
+  const places = {
+    saveDir: checkpoints,
+    trainData: run.path(TRAIN_DATA),
+    modelDir: await modelFolder(recipe, ports.projectRoot),
+    numRollout: totalSteps,
+    dumpDir: run.path(enginePath(jobName(args))),
+  };
+  return {
+    pipelineId: run.handle.pipelineId,
+    arm,
+    phase,
+    totalSteps,
+    flavour,
+    trajectories: recipe.grpo.promptsPerStep * recipe.grpo.groupSize,
+    root: run.handle.root,
+    folder: run.path(paths.job),
+    checkpoints,
+    spec: (resume) => launchSpec(recipe, arm, phase, { ...places, resume }),
+  };
+}
+
+function jobName({ arm, phase }: StopEngineArgs): string {
+  return `job-${arm}-${phase}`;
+}
+
+function hooksOf(run: RunFiles, args: StopEngineArgs, scope: ActivityScope): FollowHooks {
+  return {
+    signal: scope.signal,
+    report: (progress) => scope.report(progress),
+    fence: () => run.enter(jobName(args)),
+    patienceMs: PATIENCE_MS,
+  };
+}
+
+async function take(run: RunFiles, plan: TrainingPlan): Promise<Followed> {
+  const known = followed.get(plan.folder);
+  clearTimeout(known?.parked);
+  const client = known?.client ?? (await openClient(run));
+  // The plan is new: after OutOfMemory the recipe has other settings.
+  if (known !== undefined) known.job.plan = plan;
+  const entry = known ?? { client, job: new TrainingJob(plan, client), parked: undefined };
+  followed.set(plan.folder, entry);
+  return entry;
+}
+
+async function openClient(run: RunFiles): Promise<RayJobsClient> {
+  const { cluster } = run.recipe;
+  if (cluster === undefined) throw new PipelineError('RecipeInvalid', 'cluster: missing: engine “ray” needs it');
+  const { address, tokenEnv, caFile } = cluster;
+  const token = tokenEnv === undefined ? undefined : process.env[tokenEnv];
+  if (tokenEnv !== undefined && (token === undefined || token === '')) {
+    const cure = `Set ${tokenEnv} in the environment of the train workers, or take cluster.tokenEnv out of the recipe.`;
+    throw new PipelineError(
+      'RecipeInvalid',
+      `cluster.tokenEnv names ${tokenEnv}, which this worker’s environment does not have`,
+      { cure }
+    );
+  }
+  return await RayJobsClient.open({
+    address,
+    ...(token === undefined ? {} : { token }),
+    ...(caFile === undefined ? {} : { caFile }),
+  });
+}
+
+function park(folder: string): void {
+  const entry = followed.get(folder);
+  if (entry !== undefined) entry.parked = setTimeout(() => void leave(folder), PARKED_MS).unref();
+}
+
+/** Ends following; the job goes on. */
+async function leave(folder: string): Promise<void> {
+  const entry = followed.get(folder);
+  followed.delete(folder);
+  clearTimeout(entry?.parked);
+  await entry?.job.close();
+  await entry?.client.close();
+}

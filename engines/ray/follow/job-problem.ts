@@ -1,0 +1,55 @@
+import type { FailureType } from '../../../shared/contracts/failures.js';
+import type { JobStep, StepLogReader } from '../types.js';
+import type { JobAttempt } from './lineage.js';
+
+/** Why a job that runs must not go on, in the terms of the failure table. */
+export interface JobProblem {
+  type: FailureType;
+  message: string;
+}
+
+/**
+ * The first thing in a job's log that no further step can mend.
+ *
+ * @param over the job has ended: the counts of its last step are complete too
+ */
+export function jobProblem(attempt: JobAttempt, reader: StepLogReader, over: boolean): JobProblem | undefined {
+  const [problem] = reader.problems;
+  if (problem !== undefined) return problem;
+  const steps = [...reader.records.values()].sort((a, b) => a.step - b.step);
+  return wrongBeginning(attempt, steps) ?? lostRows(steps, over);
+}
+
+/** A job that repeats steps, or passes over some, did not load the checkpoint it was to go on from. */
+function wrongBeginning({ firstStep }: JobAttempt, steps: readonly JobStep[]): JobProblem | undefined {
+  const first = steps.find(({ reward }) => reward !== undefined)?.step;
+  if (first === undefined || first === firstStep) return undefined;
+  const from = firstStep === 0 ? 'at the beginning' : `after the checkpoint of step ${firstStep - 1}`;
+  return {
+    type: 'CheckpointInvalid',
+    message: `the job was to begin ${from}, at step ${firstStep}, but its first step is ${first}`,
+  };
+}
+
+/** Counts of a step are complete once a later step was seen. A count that is not printed proves nothing either way. */
+function lostRows(steps: readonly JobStep[], over: boolean): JobProblem | undefined {
+  const latest = steps.at(-1)?.step ?? -1;
+  const wrong = steps.filter(({ step }) => over || step < latest).find((step) => ledgerText(step) !== undefined);
+  if (wrong === undefined) return undefined;
+  return { type: 'RowCountMismatch', message: `step ${wrong.step}: turn counts differ: ${ledgerText(wrong) ?? ''}` };
+}
+
+/** The counts of a step in words, if those that are known contradict each other. */
+export function ledgerText({ counts }: JobStep): string | undefined {
+  const { generated, transferred, consumed, trimmed = 0 } = counts;
+  const fits =
+    (generated === undefined || transferred === undefined || generated === transferred + trimmed) &&
+    (transferred === undefined || consumed === undefined || transferred === consumed) &&
+    (transferred !== undefined ||
+      generated === undefined ||
+      consumed === undefined ||
+      generated === consumed + trimmed);
+  if (fits) return undefined;
+  const text = (count: number | undefined): string => (count === undefined ? 'not printed' : String(count));
+  return `generated ${text(generated)}, transferred ${text(transferred)} (+ ${trimmed} trimmed), consumed ${text(consumed)}`;
+}

@@ -1,0 +1,292 @@
+import type { TrainingJobArgs, TrainingJobResult } from '../../../shared/contracts/activities.js';
+import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
+import { newestCheckpoint } from '../checkpoints.js';
+import type { RayJobsClient } from '../jobs/client.js';
+import { isOver, type JobInfo } from '../jobs/job-info.js';
+import { classifyJobFailure } from '../log/classify.js';
+import type { JobEnd } from '../types.js';
+import { Attempts, lostJob } from './attempts.js';
+import { CheckpointWatch } from './checkpoint-watch.js';
+import { leasePath, releaseLease } from './cluster-lease.js';
+import { jobProblem } from './job-problem.js';
+import { readLineage, type JobAttempt } from './lineage.js';
+import type { FollowHooks, JobReport, TrainingPlan } from './plan.js';
+import { JobSession, lineagePath, patiently, seriesPath } from './session.js';
+import { readSeries, rewardedSteps, rewardsOf, writeSeries, type SeriesStep } from './step-series.js';
+
+/** How long the rest of the log of a job that is over may take. Unit: milliseconds. */
+const DRAIN_MS = 60_000;
+/** End of a log that a failure is read from. Unit: bytes. */
+const LOG_TAIL_BYTES = 256 * 1024;
+
+export type SliceBounds = Pick<TrainingJobArgs, 'fromStep' | 'untilStep' | 'submissionId'>;
+
+/**
+ * A training run as one Ray job after another, followed in slices. A job belongs to the run and not to who follows it: it is
+ * adopted when its follower died, and goes on when nobody looks. It is stopped only by {@link TrainingJob.stop}, and when it does
+ * what it must not.
+ */
+export class TrainingJob {
+  private session: JobSession | undefined;
+  private readonly checkpoint: CheckpointWatch;
+
+  constructor(
+    /** May change between slices, but for its places. */
+    public plan: TrainingPlan,
+    private readonly client: RayJobsClient
+  ) {
+    this.checkpoint = new CheckpointWatch(plan.checkpoints);
+  }
+
+  /**
+   * Follows the run until it got on as far as asked, or its job is over; begins a job when there is none.
+   *
+   * @throws PipelineError of the failure table when the job failed, stood wrong, or is lost (a repetition goes on from its newest
+   * complete checkpoint); EngineUnavailable when the cluster was out of sight too long (the job is left alone)
+   */
+  async follow(bounds: SliceBounds, hooks: FollowHooks): Promise<TrainingJobResult> {
+    const { plan } = this;
+    await hooks.fence();
+    const attempts = new Attempts(plan, await readLineage(lineagePath(plan.folder)), this.client, hooks);
+    if (attempts.open === undefined && attempts.last !== undefined) {
+      const series = await readSeries(seriesPath(plan.folder));
+      if ((await this.missing(series)).length === 0) return await this.result(attempts.last, series, bounds, true);
+    }
+    const waitingFor = await attempts.claim();
+    if (waitingFor !== undefined) return { ...emptyResult(), waitingFor };
+    const attempt = await attempts.current();
+    const session = await this.sessionOf(attempt);
+    try {
+      return await this.slice(session, attempts, bounds, hooks);
+    } finally {
+      await hooks.fence().then(
+        () => writeSeries(seriesPath(plan.folder), session.series()),
+        () => undefined
+      );
+      if (attempt.end !== undefined) await this.close();
+    }
+  }
+
+  /** Both the job and its log are in sight now. */
+  get sees(): boolean {
+    return this.session?.sees === true;
+  }
+
+  /** What a person would look at first. */
+  async evidence(): Promise<Record<string, unknown>> {
+    const { session } = this;
+    if (session === undefined) return {};
+    const [job, tail] = await Promise.all([
+      this.client.status(session.attempt.submissionId).catch((error: unknown) => ({ notSeen: String(error) })),
+      session.store.last(8 * 1024),
+    ]);
+    return { job: job ?? null, jobLog: tail.toString('utf8').split('\n').slice(-50) };
+  }
+
+  /** Stops the job that does not get on; the next slice begins another one. */
+  async giveUp(message: string, hooks: FollowHooks): Promise<void> {
+    const lineage = await readLineage(lineagePath(this.plan.folder));
+    const attempts = new Attempts(this.plan, lineage, this.client, hooks);
+    if (attempts.open !== undefined) await attempts.condemn(attempts.open, { type: 'Stalled', message });
+    await this.close();
+  }
+
+  /**
+   * Ends the run's hold on the cluster: stops its job, if one is under way, and gives the lease back.
+   *
+   * @param onlyIfOver leaves a job that runs alone, and the lease with it
+   * @throws CouldNotLook, RayRefused, StorageFailed
+   */
+  async stop(onlyIfOver: boolean, hooks: FollowHooks): Promise<void> {
+    const { plan } = this;
+    const attempts = new Attempts(plan, await readLineage(lineagePath(plan.folder)), this.client, hooks);
+    const { open } = attempts;
+    if (open !== undefined) {
+      const job = await this.client.status(open.submissionId, hooks.signal);
+      const runs = job !== undefined && !isOver(job.status);
+      if (runs && onlyIfOver) return;
+      if (runs || !onlyIfOver) await attempts.stopAndEnd(open, 'the run ended');
+    }
+    await this.close();
+    await releaseLease(leasePath(plan.root, this.client.address), plan);
+  }
+
+  /** Ends following; the job goes on. */
+  async close(): Promise<void> {
+    const { session } = this;
+    this.session = undefined;
+    await session?.close();
+  }
+
+  private async sessionOf(attempt: JobAttempt): Promise<JobSession> {
+    if (this.session?.attempt.submissionId === attempt.submissionId) return this.session;
+    await this.close();
+    this.session = await JobSession.open(this.client, this.plan, attempt);
+    return this.session;
+  }
+
+  private async slice(
+    session: JobSession,
+    attempts: Attempts,
+    bounds: SliceBounds,
+    hooks: FollowHooks
+  ): Promise<TrainingJobResult> {
+    const attempt = attempts.open as JobAttempt;
+    for (;;) {
+      hooks.signal.throwIfAborted();
+      const job = await session.look(hooks.patienceMs, hooks.signal);
+      if (job === undefined) return await this.lost(session, attempts, bounds, hooks);
+      if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job);
+      const problem = jobProblem(attempt, session.reader, false);
+      if (problem !== undefined) {
+        await attempts.condemn(attempt, problem);
+        throw failure(problem, attempt);
+      }
+      const series = session.series();
+      const steps = rewardedSteps(series);
+      hooks.report(await this.report(attempt, series));
+      const far = steps < bounds.fromStep || (steps >= bounds.untilStep && steps < this.plan.totalSteps);
+      if (far) return await this.result(attempt, series, bounds, false);
+      await session.changed(hooks.signal);
+    }
+  }
+
+  /** All that was asked for may be there, although the job is not. */
+  private async lost(
+    session: JobSession,
+    attempts: Attempts,
+    bounds: SliceBounds,
+    hooks: FollowHooks
+  ): Promise<TrainingJobResult> {
+    const attempt = attempts.open as JobAttempt;
+    const error = await patiently(hooks.patienceMs, hooks.signal, () => lostJob(attempt, this.client, hooks.signal));
+    await session.close();
+    await attempts.end(attempt, { status: 'LOST', message: error.message });
+    if ((await this.missing(session.series())).length > 0) throw error;
+    return await this.result(attempt, session.series(), bounds, true);
+  }
+
+  /**
+   * A job that is over was a success only if all its work is there: what it says of itself (exit 0, exit 1 while it went down)
+   * counts less.
+   */
+  private async concluded(
+    session: JobSession,
+    attempts: Attempts,
+    bounds: SliceBounds,
+    job: JobInfo
+  ): Promise<TrainingJobResult> {
+    const attempt = attempts.open as JobAttempt;
+    const whole = await session.drain(DRAIN_MS);
+    const series = session.series();
+    const missing = await this.missing(series);
+    const problem = jobProblem(attempt, session.reader, true);
+    const status = job.status as JobEnd['status'];
+    await attempts.end(attempt, { status, message: job.message });
+    if (problem !== undefined) throw failure(problem, attempt);
+    if (missing.length === 0) return await this.result(attempt, series, bounds, true);
+    if (status === 'SUCCEEDED' && !whole)
+      throw failure(
+        { type: 'EngineUnavailable', message: 'it is over, but its log could not be read to its end' },
+        attempt
+      );
+    if (status === 'SUCCEEDED') throw incomplete(missing, attempt);
+    const tail = (await session.store.last(LOG_TAIL_BYTES)).toString('utf8');
+    const { exitCode, errorType, message } = job;
+    const cause = classifyJobFailure({ status, message, exitCode, errorType, logTail: tail });
+    throw failure(cause, attempt, cause.evidence);
+  }
+
+  /** What is not there of a finished run, one sentence each. */
+  private async missing(series: readonly SeriesStep[]): Promise<string[]> {
+    const { totalSteps, checkpoints } = this.plan;
+    const rewards = new Map(series.map(({ step, reward }) => [step, reward]));
+    const steps = Array.from({ length: totalSteps }, (_, step) => step).filter(
+      (step) => rewards.get(step) === undefined
+    );
+    const { newest, skipped } = await newestCheckpoint(checkpoints);
+    const [torn] = skipped;
+    return [
+      ...steps.map((step) => `the reward of step ${step} is not in the log`),
+      ...(newest?.step === totalSteps - 1
+        ? []
+        : [
+            `there is no complete checkpoint of step ${totalSteps - 1} in ${checkpoints}` +
+              (torn === undefined ? '' : ` (${torn.path}: ${torn.reason})`),
+          ]),
+    ];
+  }
+
+  private async report(attempt: JobAttempt, series: readonly SeriesStep[]): Promise<JobReport> {
+    const { totalSteps } = this.plan;
+    // A step whose reward is not printed is a step all the same: the job gets on.
+    const latest = Math.max(attempt.firstStep, ...series.map(({ step }) => step + 1));
+    const checkpoint = await this.checkpoint.step();
+    const reward = rewardsOf(series).at(-1);
+    return {
+      phase: latest >= totalSteps ? 'finish' : latest > attempt.firstStep ? 'step' : 'start',
+      step: latest,
+      job: attempt.submissionId,
+      ...(reward === undefined ? {} : { reward }),
+      ...(checkpoint === undefined ? {} : { checkpoint }),
+    };
+  }
+
+  private async result(
+    attempt: JobAttempt,
+    series: readonly SeriesStep[],
+    bounds: SliceBounds,
+    finished: boolean
+  ): Promise<TrainingJobResult> {
+    const rewards = rewardsOf(series);
+    // A job that goes on from a checkpoint does steps again whose rewards are known already.
+    const back = bounds.submissionId === attempt.submissionId ? bounds.fromStep : attempt.firstStep;
+    const from = Math.min(bounds.fromStep, back, rewards.length);
+    const metrics = series.find(({ step }) => step === rewards.length - 1)?.metrics ?? {};
+    const facts = {
+      kl: metrics['train/kl_loss'],
+      loss: metrics['train/loss'],
+      gradientNorm: metrics['train/grad_norm'],
+      tokensPerSecond: metrics['perf/actor_train_tok_per_s'],
+      checkpointStep: await this.checkpoint.step(),
+    };
+    return {
+      steps: rewards.length,
+      finished,
+      submissionId: attempt.submissionId,
+      rewardsFrom: from,
+      rewards: rewards.slice(from).map((reward) => Math.round(reward * 1e6) / 1e6),
+      ...(Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as Partial<
+        Record<keyof typeof facts, number>
+      >),
+    };
+  }
+}
+
+function emptyResult(): TrainingJobResult {
+  return { steps: 0, finished: false, submissionId: '', rewardsFrom: 0, rewards: [] };
+}
+
+function failure(
+  problem: { type: PipelineError['type']; message: string },
+  attempt: JobAttempt,
+  evidence: readonly string[] = []
+): PipelineError {
+  return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
+    where: attempt.submissionId,
+    ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
+  });
+}
+
+function incomplete(missing: readonly string[], attempt: JobAttempt): PipelineError {
+  return new PipelineError(
+    'CheckpointInvalid',
+    `job ${attempt.submissionId} ended well by its own account, but ${missing.slice(0, 3).join('; ')}` +
+      (missing.length > 3 ? ` and ${missing.length - 3} more` : ''),
+    {
+      problems: missing.slice(0, 30),
+      where: attempt.submissionId,
+      cure: 'Look at the job’s log in the run’s folder; decide retry to go on from the newest complete checkpoint.',
+    }
+  );
+}

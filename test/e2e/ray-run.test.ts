@@ -1,0 +1,72 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RayJobsClient } from '../../engines/ray/jobs/client.js';
+import { verifyRun } from '../../shared/artifacts/verify.js';
+import type { Progress } from '../../shared/contracts/progress.js';
+import { rayEnvironment, startRayHead, type RayHead } from '../helpers/ray-head.js';
+import { localEnvironment } from '../helpers/temporal-server.js';
+import { rayRecipe } from './ray-support.js';
+import { freshTag, start, temporaryRoot, withRealWorkers } from './support.js';
+
+const LIMIT_MS = 240_000;
+const ray = await rayEnvironment();
+const missing = 'missing' in ray ? ray.missing : '';
+
+let head: RayHead;
+let environment: TestWorkflowEnvironment;
+beforeAll(async () => {
+  if ('missing' in ray) return;
+  [head, environment] = await Promise.all([startRayHead(ray.venv), localEnvironment()]);
+}, LIMIT_MS);
+afterAll(async () => {
+  await environment?.teardown();
+  await head?.stop();
+});
+
+describe.skipIf(missing !== '')(
+  `the pipeline on a real Ray cluster${missing === '' ? '' : ` (skipped: ${missing})`}`,
+  () => {
+    it(
+      'trains both arms as jobs, one at a time, and goes on to verdict and report; every file can be verified',
+      async () => {
+        const { root, remove } = await temporaryRoot();
+        const tag = freshTag();
+        const client = await RayJobsClient.open({ address: head.address });
+        try {
+          const progress = await withRealWorkers(environment, tag, async () => {
+            const handle = await start(environment, rayRecipe(head, root, tag), 'on-ray');
+            await handle.result();
+            return await handle.query<Progress>('progress');
+          });
+          const directory = join(root, 'on-ray');
+          expect(progress.attempts).toEqual([]);
+          expect(progress.arms['relax']).toMatchObject({ phase: 'train', step: 4, lastCheckpointStep: 3 });
+          expect(progress.verdict?.outcome).toMatch(/^(not-)?passed$/);
+          for (const arm of ['relax', 'vime']) {
+            const csv = readFileSync(join(directory, `arms/${arm}/reward.csv`), 'utf8')
+              .trim()
+              .split('\n');
+            expect(csv.map((line) => line.split(',')[0])).toEqual(['step', '0', '1', '2', '3']);
+            expect(existsSync(join(directory, `arms/${arm}/hf/config.json`))).toBe(true);
+          }
+          const jobs = (await client.list()).filter(({ metadata }) => metadata['memagent.run'] === 'on-ray');
+          expect(jobs.map(({ status }) => status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED']);
+          const times = jobs.map(({ startedAt = 0, endedAt = 0 }) => [startedAt, endedAt] as const).sort();
+          times.slice(1).forEach(([began], at) => expect(began).toBeGreaterThanOrEqual(times[at]?.[1] ?? 0));
+          const report = await verifyRun(directory);
+          expect(report.checks.flatMap(({ problems }) => problems)).toEqual([]);
+          // What a framework does not print is said, never taken for equal.
+          const gate = JSON.parse(readFileSync(join(directory, 'arms/relax/smoke/gate.json'), 'utf8')) as object;
+          expect(gate).toMatchObject({ passed: true, not_verifiable: ['generated_turns'] });
+          expect(readFileSync(join(directory, 'report.html'), 'utf8')).toContain('not verifiable');
+        } finally {
+          await client.close();
+          await remove();
+        }
+      },
+      LIMIT_MS
+    );
+  }
+);
