@@ -1,4 +1,4 @@
-import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
+import { copyFile, mkdir, rename, rm } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { storageError, syncDirectory, temporaryName } from '../shared/artifacts/atomic-file.js';
@@ -7,10 +7,11 @@ import type { ConvertCheckpointArgs, ConvertCheckpointResult } from '../shared/c
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { finalInstruction, NO_MEMORY } from '../shared/memory/prompts.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
-import { compareModels } from './compare-models.js';
+import { compareModels, type ModelComparison } from './compare-models.js';
+import { convertMegatron } from './megatron-checkpoint.js';
+import { modelFolder } from './model-folder.js';
 import { hfPath } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 import { serve, stopServing } from './serving.js';
@@ -57,10 +58,8 @@ export async function convertCheckpoint(
       `${args.checkpoint.path} is missing or not the checkpoint that was saved (SHA-256 differs)`
     );
   }
-  await copyModel(run.path(args.checkpoint.path), run.path(folder));
-  scope.report({ phase: 'checkpoint' });
-  const base = resolveInput(run.recipe.model.path ?? '', ports.projectRoot);
-  const compared = await compareModels(base, run.path(folder));
+  const base = await modelFolder(run.recipe, ports.projectRoot, { signal: scope.signal });
+  const compared = await makeModel(run, args, base, scope);
   const generated = await generateOnce(run, args.arm, run.path(folder), scope, ports);
   const origin: Origin = {
     stage: 'checkpoint',
@@ -84,27 +83,38 @@ async function madeFrom(run: RunFiles, folder: string, checkpoint: ArtifactRef):
   return inputs?.some(({ sha256 }) => sha256 === checkpoint.sha256) === true ? await run.find(folder) : undefined;
 }
 
-async function copyModel(from: string, to: string): Promise<void> {
-  const temporary = temporaryName(to);
+/** Makes the model beside its place, verifies it there, and moves it: a folder with the final name is complete and checked. */
+async function makeModel(
+  run: RunFiles,
+  args: ConvertCheckpointArgs,
+  baseDir: string,
+  scope: ActivityScope
+): Promise<ModelComparison> {
+  const target = run.path(hfPath(args.arm));
+  const outputDir = temporaryName(target);
   try {
-    await mkdir(temporary, { recursive: true });
-    for (const name of HF_FILES) {
-      if (existsSync(join(from, name))) await copyFile(join(from, name), join(temporary, name));
-    }
-    await syncDirectory(temporary);
-    if (
-      await stat(to).then(
-        () => true,
-        () => false
-      )
-    )
-      await rm(to, { recursive: true });
-    await rename(temporary, to);
-    await syncDirectory(dirname(to));
+    if (run.recipe.engine === 'ray') await convertMegatron(run, args, { baseDir, outputDir }, scope);
+    else await copyModel(run.path(args.checkpoint.path), outputDir);
+    scope.report({ phase: 'checkpoint', verify: true });
+    const compared = await compareModels(baseDir, outputDir, target);
+    await syncDirectory(outputDir);
+    await rm(target, { recursive: true, force: true });
+    await rename(outputDir, target);
+    await syncDirectory(dirname(target));
+    return compared;
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true });
-    throw storageError(to, error);
+    await rm(outputDir, { recursive: true, force: true });
+    throw isSystemError(error) ? storageError(target, error) : error;
   }
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && typeof (error as NodeJS.ErrnoException).errno === 'number';
+}
+
+async function copyModel(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const name of HF_FILES) if (existsSync(join(from, name))) await copyFile(join(from, name), join(to, name));
 }
 
 /** Eight greedy tokens: proof that the serving engine loads the files and answers. */

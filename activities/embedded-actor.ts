@@ -9,7 +9,8 @@ import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
+import { resolveInput } from './resolve-input.js';
+import { stopRolloutServer } from './rollout-server.js';
 import type { ActivityScope } from './scope.js';
 
 /** Connections to one engine, kept between activities. */
@@ -123,11 +124,11 @@ async function disconnect(folder: string): Promise<void> {
   await Promise.all([known?.client.close(), known?.inference.close()]);
 }
 
-/** Stops an arm's engine and takes away what interrupted activities left unfinished. */
+/** Stops an arm's engine, and the server of its rollouts where it has one, and takes away what interrupted activities left unfinished. */
 export async function stopActor(run: RunFiles, handle: ArmHandle): Promise<void> {
   const folder = engineFolder(run, handle);
   await disconnect(folder);
-  await stopEngine(folder);
+  await Promise.all([stopEngine(folder), stopRolloutServer(run, handle)]);
   // Nobody writes for this arm now.
   const place = `arms/${handle.arm}`;
   for (const unfinished of [place, `${META_FOLDER}/${place}`]) await removeUnfinished(run.path(unfinished));

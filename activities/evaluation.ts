@@ -5,7 +5,7 @@ import type { EvaluationSummary } from '../shared/scoring/evaluation-types.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { evaluationPaths, hfPath } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
+import { modelFolder } from './model-folder.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
 import { serve, stopServing } from './serving.js';
@@ -42,12 +42,12 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     paths.summary,
   ]);
   if (reused) return { ...(await toResult(run, args, true)), seconds: 0 };
-  const modelFolder =
+  const folder =
     args.weights === undefined
-      ? resolveInput(run.recipe.model.path ?? '', ports.projectRoot)
+      ? await modelFolder(run.recipe, ports.projectRoot, { signal: scope.signal })
       : run.path(hfPath(args.model));
   const { evaluation, memory, ablation } = run.recipe;
-  const server = { name: args.model, modelDir: modelFolder, concurrency: evaluation.concurrency };
+  const server = { name: args.model, modelDir: folder, concurrency: evaluation.concurrency };
   const served = await serve(run, server, scope, ports);
   const outcome = await evaluateDataset({
     dataPath: run.path(`data/${args.dataset}.jsonl`),
@@ -55,7 +55,7 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     samplesPath: run.path(paths.samples),
     summaryPath: run.path(paths.summary),
     client: served.inference,
-    tokenizer: await loadTokenizer(modelFolder),
+    tokenizer: await loadTokenizer(folder),
     modelName: args.model,
     tokenizerName: tokenizerName(run.recipe),
     limits: memory,
@@ -68,7 +68,9 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     seed: evaluation.seed,
     datasetNumber: datasetNumber(args.dataset),
     serverContext: evaluation.serverContext,
-    expectedModelPath: modelFolder,
+    expectedModelPath: served.modelName,
+    ...(served.vocabSize === undefined ? {} : { modelVocabSize: served.vocabSize }),
+    ...(served.launch === undefined ? {} : { serverLaunch: served.launch }),
     signal: scope.signal,
     onProgress: (progress) =>
       scope.report({ phase: 'evaluate', model: args.model, dataset: args.dataset, ...progress }),

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { isAbsolute, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { hashFile } from '../shared/artifacts/atomic-file.js';
 import { canonicalJson, hashJson } from '../shared/contracts/canonical-json.js';
 import type { ResolveResult } from '../shared/contracts/activities.js';
@@ -11,6 +11,7 @@ import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { codeVersion } from './code-version.js';
 import type { ActivityPorts } from './ports.js';
 import { openRun, RECIPE_FILE } from './run-files.js';
+import { resolveInput } from './resolve-input.js';
 import { ensureRunsFolder } from './runs-folder.js';
 
 /** Files that make a model; the weights may be sharded, then the index stands for them. */
@@ -28,16 +29,6 @@ export interface ModelFile {
   name: string;
   sha256: string;
   bytes: number;
-}
-
-/**
- * Absolute path of a recipe's relative path: as seen from the worker's working directory, else from the package (so that the
- * shipped recipes work from anywhere).
- */
-export function resolveInput(path: string, projectRoot: string): string {
-  if (isAbsolute(path)) return path;
-  const here = resolve(path);
-  return existsSync(here) ? here : join(projectRoot, path);
 }
 
 /**

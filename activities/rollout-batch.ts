@@ -151,10 +151,10 @@ function turnGenerator(batch: RolloutBatch, deps: RolloutDeps, prompt: Prompt, a
     );
     if (reply.outputIds === null)
       throw new PipelineError('GenerationFailed', 'the endpoint returns no token ids: it cannot be used for training');
-    if (reply.weightsVersion !== null && reply.weightsVersion !== batch.weightsVersion) {
+    if (reply.weightsVersion !== batch.weightsVersion) {
       throw new PipelineError(
         'EngineUnavailable',
-        `step ${batch.step}: a reply came from weights version ${reply.weightsVersion}, expected ${batch.weightsVersion}`
+        `step ${batch.step}: a reply came from weights version ${reply.weightsVersion ?? '(not told)'}, expected ${batch.weightsVersion}`
       );
     }
     return { outputIds: reply.outputIds, logProbs: reply.logProbs, finish: reply.finish };

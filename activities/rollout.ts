@@ -8,8 +8,9 @@ import { datasetIndex } from './dataset-index.js';
 import { actorAt, engineName } from './embedded-actor.js';
 import { armPaths, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
-import { resolveInput } from './resolve.js';
+import { resolveInput } from './resolve-input.js';
 import { generateBatch, type RolloutOutcome } from './rollout-batch.js';
+import { rolloutServer } from './rollout-server.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
 
@@ -61,8 +62,11 @@ async function rollOut(
     promptRows(args.step, grpo.promptsPerStep, index.lines, grpo.rolloutSeed)
   );
   const actor = await actorAt(run, args, args.step, scope, ports);
+  const modelDir = resolveInput(model.path ?? '', ports.projectRoot);
+  const server =
+    run.recipe.rolloutServing === undefined ? undefined : await rolloutServer(run, args, actor, modelDir, scope);
   scope.report({ phase: 'rollout', step: args.step, done: 0 });
-  return await generateBatch(
+  const outcome = await generateBatch(
     {
       step: args.step,
       rows,
@@ -78,12 +82,14 @@ async function rollOut(
       weightsVersion: String(args.step),
     },
     {
-      client: actor.inference,
-      tokenizer: await loadTokenizer(resolveInput(model.path ?? '', ports.projectRoot)),
+      client: (server ?? actor).inference,
+      tokenizer: await loadTokenizer(modelDir),
       signal: scope.signal,
       onProgress: (done, total) => scope.report({ phase: 'rollout', step: args.step, done, total }),
     }
   );
+  await server?.check(outcome.trajectories);
+  return outcome;
 }
 
 function factsOf(step: number, outcome: RolloutOutcome): RolloutFacts {

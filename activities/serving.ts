@@ -1,7 +1,7 @@
-import { ensureEngine, stopEngine } from '../engines/embedded/supervisor/supervisor.js';
 import { removeUnfinished } from '../shared/artifacts/unfinished.js';
-import { createInferenceClient } from '../shared/inference/client.js';
+import type { ServerLaunch } from '../shared/evaluation/types.js';
 import type { InferenceClient } from '../shared/inference/types.js';
+import { closeInferenceServer, openInferenceServer } from './inference-server.js';
 import { enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import type { ActivityScope } from './scope.js';
@@ -19,9 +19,13 @@ export interface ServedModelSpec {
 export interface ServedEndpoint {
   endpoint: string;
   inference: InferenceClient;
+  /** Name under which the server takes requests for the model. */
+  modelName: string;
+  /** Ids of the model, padding included. */
+  vocabSize: number | undefined;
+  /** How the server was started; absent for a running one and for the embedded engine. */
+  launch?: ServerLaunch;
 }
-
-const served = new Map<string, ServedEndpoint>();
 
 function folderOf(run: RunFiles, name: string): string {
   return run.path(enginePath(`serve-${name}`));
@@ -30,7 +34,7 @@ function folderOf(run: RunFiles, name: string): string {
 /**
  * Serves a model folder with the recipe's server settings, the same for every model of a run.
  *
- * @throws PipelineError EngineUnavailable, OutOfMemory
+ * @throws PipelineError EngineUnavailable, OutOfMemory, PinMismatch
  */
 export async function serve(
   run: RunFiles,
@@ -40,36 +44,22 @@ export async function serve(
 ): Promise<ServedEndpoint> {
   const { name, modelDir, concurrency } = spec;
   const folder = folderOf(run, name);
+  const { serving: settings, evaluation, model } = run.recipe;
   await run.enter(`serve-${name}`);
   scope.watch({ run, name: `serve-${name}`, engineFolder: folder, stop: () => stopServing(run, name) });
+  // A phase of its own: a large model takes longer to load than a sample, and `startSeconds` is its limit.
+  scope.report({ phase: 'serve', model: name });
+  const contextLength = evaluation.serverContext;
+  const otherNames = name === 'base' && model.id !== undefined ? [model.id] : [];
+  const wanted = { folder, settings, modelDir, otherNames, contextLength, concurrency };
+  const server = await openInferenceServer(wanted, scope.signal);
   scope.report({ phase: 'evaluate', model: name });
-  const contextLength = run.recipe.evaluation.serverContext;
-  const engine = await ensureEngine(
-    { engineDir: folder, modelDir, mode: 'serve', contextLength, maxBatch: concurrency },
-    scope.signal
-  );
-  const known = served.get(folder);
-  if (known?.endpoint === engine.endpoint) return known;
-  await known?.inference.close();
-  ports.log.debug({ run: run.handle.pipelineId, model: name, endpoint: engine.endpoint }, 'serving');
-  const inference = createInferenceClient({
-    protocol: 'sglang',
-    endpoint: engine.endpoint,
-    concurrency,
-    coalesce: true,
-    retry: { attempts: 2 },
-  });
-  const connection: ServedEndpoint = { endpoint: engine.endpoint, inference };
-  served.set(folder, connection);
-  return connection;
+  ports.log.debug({ run: run.handle.pipelineId, model: name, endpoint: server.endpoint }, 'serving');
+  return server;
 }
 
 /** Stops the engine of a model and takes away what an interrupted evaluation left unfinished. */
 export async function stopServing(run: RunFiles, name: string): Promise<void> {
-  const folder = folderOf(run, name);
-  const known = served.get(folder);
-  served.delete(folder);
-  await known?.inference.close();
-  await stopEngine(folder);
+  await closeInferenceServer(folderOf(run, name), run.recipe.serving);
   await removeUnfinished(run.path(`eval/${name}`));
 }

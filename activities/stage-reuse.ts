@@ -51,7 +51,15 @@ export async function armKeyParts(
     grpo: { ...run.recipe.grpo, steps: args.totalSteps },
     arm: run.recipe.arms[args.arm],
     ablation: run.recipe.ablation,
+    rolloutServing: servingParts(run.recipe.rolloutServing),
   };
+}
+
+/** What of a server's settings decides results: not where it runs, nor how long its start may take. */
+function servingParts(settings: Recipe['serving']): unknown {
+  if (settings === undefined || settings.engine === 'embedded') return undefined;
+  const { engine, args, env } = settings;
+  return { engine, args, env };
 }
 
 /** What evaluations call their tokenizer: the model it belongs to, as the recipe names it. */
@@ -70,6 +78,7 @@ export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Pro
     data: await shaOf(run, `data/${args.dataset}.jsonl`),
     memory: run.recipe.memory,
     emptyMemory: run.recipe.ablation?.emptyMemory === true ? true : undefined,
+    serving: servingParts(run.recipe.serving),
     evaluation: { ...run.recipe.evaluation, lengths: undefined, items: undefined, devItems: undefined },
   };
 }

@@ -1,17 +1,16 @@
 import { execFile } from 'node:child_process';
-import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { request } from 'undici';
-import { LOG_FILE } from '../engines/embedded/supervisor/engine-process.js';
-import { readLease } from '../engines/embedded/supervisor/lease.js';
+import { LOG_FILE } from '../engines/supervision/leased-process.js';
+import { readLease } from '../engines/supervision/lease.js';
+import { lastLines } from '../shared/runtime/log-tail.js';
 import { describeGroup } from '../shared/runtime/process-group.js';
 import type { ProgressReport, Stall } from './progress-clock.js';
 
 /** Longest time for each look. Unit: milliseconds. */
 const LOOK_MS = 3_000;
-const LOG_TAIL_BYTES = 8 * 1024;
 const ANSWER_BYTES = 4 * 1024;
 
 /** What could not be seen is said in words: the record is for people. */
@@ -57,18 +56,6 @@ export async function stallEvidence(
     server: server ?? null,
     gpus,
   };
-}
-
-async function lastLines(path: string): Promise<string[]> {
-  const handle = await open(path, 'r');
-  try {
-    const { size } = await handle.stat();
-    const buffer = Buffer.alloc(Math.min(size, LOG_TAIL_BYTES));
-    await handle.read(buffer, 0, buffer.byteLength, size - buffer.byteLength);
-    return buffer.toString('utf8').split('\n').slice(-50);
-  } finally {
-    await handle.close();
-  }
 }
 
 async function answer(url: string): Promise<{ status: number; body: string }> {

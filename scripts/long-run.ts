@@ -7,7 +7,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nextFreePort } from '../workers/ports.js';
+import { nextFreePort } from '../shared/runtime/ports.js';
 import { setTheStage, workerVictim } from './chaos/processes.js';
 import { longTraining, type LongTraining } from './long/long-training.js';
 import { manyPipelines, type ManyPipelines } from './long/many-pipelines.js';

@@ -7,9 +7,9 @@ import { identify } from '../shared/runtime/process-identity.js';
 import { withFileLock } from '../shared/temporal-binary/file-lock.js';
 import { findBinary } from '../shared/temporal-binary/find-binary.js';
 import { lastLines } from '../shared/temporal-binary/run-program.js';
-import { startGuarded } from './guarded-process.js';
+import { startGuarded } from '../shared/runtime/guarded-process.js';
 import { endLeftovers, recordGroup } from './leftovers.js';
-import { isPortFree, nextFreePort } from './ports.js';
+import { isPortFree, nextFreePort } from '../shared/runtime/ports.js';
 import {
   isOwnerAlive,
   readStackState,

@@ -2,7 +2,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runProgram } from '../shared/temporal-binary/run-program.js';
-import { GUARD_NAME } from './guarded-process.js';
+import { GUARD_NAME } from '../shared/runtime/guarded-process.js';
 
 /** A guard gives its program ten seconds; then it is gone, or something is wrong. Unit: milliseconds. */
 const PATIENCE_MS = 15_000;

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { GuardedProcess } from './guarded-process.js';
+import type { GuardedProcess } from '../shared/runtime/guarded-process.js';
 
 export interface SupervisorOptions {
   name: string;

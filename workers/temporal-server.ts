@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { UserError } from '../shared/contracts/user-error.js';
 import { lastLines } from '../shared/temporal-binary/run-program.js';
-import { startGuarded, type GuardedProcess } from './guarded-process.js';
+import { startGuarded, type GuardedProcess } from '../shared/runtime/guarded-process.js';
 import { setUpNamespace } from './namespace-setup.js';
 import { SEARCH_ATTRIBUTE_TYPES } from './search-attributes.js';
 import { connectClient, localTarget, type TemporalTarget } from './temporal-target.js';

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { EXIT, UserError } from '../../shared/contracts/user-error.js';
 import { checkServer } from '../../shared/evaluation/server-check.js';
 import { createInferenceClient } from '../../shared/inference/client.js';
 import type { InferenceClient, InferenceClientOptions, ServerFacts } from '../../shared/inference/types.js';
+import { modelVocabulary } from '../../shared/tokenizer/model-vocabulary.js';
 import type { EvalOptions } from './options.js';
 
 /** A server that answered, and a client that names the model as the server does. */
@@ -68,12 +67,8 @@ function apiKeyOf(name: string | undefined, env: NodeJS.ProcessEnv): string | un
 export async function modelVocabSize(facts: ServerFacts, options: EvalOptions): Promise<number | undefined> {
   if (facts.vocabSize !== null) return facts.vocabSize;
   for (const folder of [facts.modelPath ?? '', options.model, options.tokenizer]) {
-    try {
-      const config = JSON.parse(await readFile(join(folder, 'config.json'), 'utf8')) as { vocab_size?: unknown };
-      if (Number.isSafeInteger(config.vocab_size)) return config.vocab_size as number;
-    } catch {
-      // Not a folder on this machine, or one without the model's configuration.
-    }
+    const size = await modelVocabulary(folder);
+    if (size !== undefined) return size;
   }
   return undefined;
 }

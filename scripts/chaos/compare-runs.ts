@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot } from '../../shared/runtime/entry.js';
 import { PhiloxStream } from '../../shared/random/philox.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 import { artifactHashes } from './artifact-hashes.js';
 import type { FaultKind } from './faults.js';
 import { leftovers } from './leftovers.js';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { withLock } from '../../engines/embedded/supervisor/folder-lock.js';
-import { readLease, writeLease } from '../../engines/embedded/supervisor/lease.js';
+import { withLock } from '../../engines/supervision/folder-lock.js';
+import { readLease, writeLease } from '../../engines/supervision/lease.js';
 import type { LiveEngine } from './engines.js';
 
 /**

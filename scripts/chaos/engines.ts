@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EngineLease } from '../../engines/embedded/supervisor/lease.js';
+import type { EngineLease } from '../../engines/supervision/lease.js';
 import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
 /** An engine that a run's folder knows of and that lives. */

@@ -5,7 +5,7 @@ import PQueue from 'p-queue';
 import { defaultRunId, startRun } from '../../cli/start-run.js';
 import { parseRecipe, recipeHash } from '../../shared/contracts/recipe-parse.js';
 import { startDevStack } from '../../workers/dev-stack.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 import { connectClient, type TemporalClient } from '../../workers/temporal-target.js';
 import type { StudyRun } from './plan.js';
 

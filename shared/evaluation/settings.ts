@@ -2,7 +2,7 @@ import { hashJson } from '../contracts/canonical-json.js';
 import type { ServerFacts } from '../inference/types.js';
 import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
 import type { EvaluationData } from './dataset.js';
-import type { ContextCut, EvaluateOptions, ServerRecord } from './types.js';
+import type { ContextCut, EvaluateOptions, ServerLaunch, ServerRecord } from './types.js';
 
 /** The evaluation with every default filled in, as far as it decides results. */
 export interface EvaluationSettings {
@@ -45,14 +45,14 @@ export function evaluationSettings(
     items: data.items,
     contextLength,
     maxInputTokens: options.maxInputTokens ?? contextLength - options.limits.finalTokens,
-    server: serverRecord(facts),
+    server: serverRecord(facts, options.serverLaunch),
   };
   // No part of the hash: it only decides which replies are errors.
   const modelVocabSize = options.modelVocabSize ?? facts.vocabSize ?? options.tokenizer.vocabSize;
   return { ...settings, modelVocabSize, sha256: settingsHash(options, data, settings) };
 }
 
-function serverRecord(facts: ServerFacts): ServerRecord {
+function serverRecord(facts: ServerFacts, launch: ServerLaunch | undefined): ServerRecord {
   return {
     protocol: facts.protocol,
     context_length: facts.contextLength,
@@ -60,6 +60,7 @@ function serverRecord(facts: ServerFacts): ServerRecord {
     engine_version: facts.engineVersion,
     sampling_defaults: facts.samplingDefaults,
     seeding: facts.seeding,
+    ...(launch === undefined ? {} : { launch }),
   };
 }
 

@@ -66,6 +66,8 @@ export interface EvaluateOptions {
    * Ids of the model, padding included (`vocab_size` of its config.json). Default: what the server says, else the tokenizer's.
    */
   modelVocabSize?: number;
+  /** How the server was started, when we did it; part of the result's conditions. */
+  serverLaunch?: ServerLaunch;
   signal?: AbortSignal;
   onProgress?: (progress: EvaluationProgress) => void;
 }
@@ -84,6 +86,13 @@ export interface EvaluationProgress {
   lastError?: string;
 }
 
+/** Settings that a server was started with, beside model, port and context length. */
+export interface ServerLaunch {
+  engine: string;
+  args: readonly string[];
+  env: Readonly<Record<string, string>>;
+}
+
 /** What of the server belongs to the result: the same for the same server, wherever it runs. */
 export interface ServerRecord {
   protocol: InferenceProtocol;
@@ -93,6 +102,8 @@ export interface ServerRecord {
   sampling_defaults: ServerFacts['samplingDefaults'];
   /** `key` or `seed`: the same seed gives the same samples. `none`: the server ignores it. */
   seeding: ServerFacts['seeding'];
+  /** Absent when somebody else started the server. */
+  launch?: ServerLaunch;
 }
 
 /** The summary as it is stored: the reference's fields, ours, and what is needed to check it. */

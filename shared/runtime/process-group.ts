@@ -48,6 +48,18 @@ export async function describeGroup(group: number): Promise<ProcessFacts[]> {
   return found;
 }
 
+/** Ids of the processes of a group that have not ended; `[]` where there is no `/proc`. */
+export async function groupMembers(group: number): Promise<number[]> {
+  const pids = (await list('/proc')).filter((name) => /^\d+$/.test(name));
+  const found = await Promise.all(
+    pids.map(async (name) => {
+      const fields = await statOf(`/proc/${name}`);
+      return Number(fields?.[FIELD.group]) === group && fields?.[FIELD.state] !== 'Z' ? [Number(name)] : [];
+    })
+  );
+  return found.flat();
+}
+
 async function describe(pid: number, fields: readonly string[]): Promise<ProcessFacts> {
   const command = (await text(`/proc/${pid}/cmdline`)).replaceAll('\0', ' ').trim().slice(0, 500);
   const stack = (await text(`/proc/${pid}/stack`)).split('\n').filter((line) => line !== '');

@@ -42,3 +42,9 @@ export function isAlive(identity: ProcessIdentity): boolean {
   if (fields[STATE_FIELD_AFTER_COMMAND] === 'Z') return false;
   return identity.start === null || Number(fields[START_FIELD_AFTER_COMMAND]) === identity.start;
 }
+
+/** Whether another, later process has the number now. Never where the start time is unknown. */
+export function isReused({ pid, start }: ProcessIdentity): boolean {
+  const fields = statFields(pid);
+  return start !== null && fields !== undefined && Number(fields[START_FIELD_AFTER_COMMAND]) !== start;
+}

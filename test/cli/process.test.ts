@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { entryPath, packageRoot } from '../../shared/runtime/entry.js';
 import { runProgram } from '../../shared/temporal-binary/run-program.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 

@@ -9,7 +9,7 @@ import { PIPELINE_WORKFLOW_TYPE } from '../../shared/contracts/progress.js';
 import { WORKFLOW_TASK_QUEUE } from '../../shared/contracts/queues.js';
 import { entryPath } from '../../shared/runtime/entry.js';
 import { runningStack, startDevStack, type DevStack } from '../../workers/dev-stack.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 import { connectClient, isReachable, type TemporalTarget } from '../../workers/temporal-target.js';
 import { until } from '../workflows/support.js';
 

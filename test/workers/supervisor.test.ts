@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GuardedProcess } from '../../workers/guarded-process.js';
+import type { GuardedProcess } from '../../shared/runtime/guarded-process.js';
 import { Supervisor } from '../../workers/supervisor.js';
 import { until } from '../workflows/support.js';
 
@@ -12,6 +12,7 @@ function controlled(): GuardedProcess & { end(code: number): void; stopped: bool
     ended,
     stopped: false,
     exitCode: () => undefined,
+    unref: () => undefined,
     end,
     stop: async () => {
       process.stopped = true;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserError } from '../../shared/contracts/user-error.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 import {
   connectClient,
   isLoopback,

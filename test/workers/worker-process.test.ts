@@ -4,7 +4,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { countPollers } from '../../cli/pollers.js';
 import { entryPath } from '../../shared/runtime/entry.js';
-import { nextFreePort } from '../../workers/ports.js';
+import { nextFreePort } from '../../shared/runtime/ports.js';
 import { connectClient, localTarget, type TemporalClient } from '../../workers/temporal-target.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';

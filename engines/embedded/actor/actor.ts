@@ -2,8 +2,9 @@ import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { Generator, NamedTensor, Policy, PolicyOptions, Qwen3Config } from '../policy-api.js';
 import { createPolicy, loadQwen3 } from '../policy.js';
 import type { ComputeCall, ComputeOptions, ModelFacts } from '../server/messages.js';
-import { requireAbsolutePath, requireRecord } from './call-args.js';
-import { loadCheckpoint, saveCheckpoint } from './checkpoint.js';
+import { requireAbsolutePath, requireNumber, requireRecord } from './call-args.js';
+import { exportModel, loadCheckpoint, saveCheckpoint } from './checkpoint.js';
+import { checkedScoreCall } from './score-call.js';
 import { requireSameModel } from './same-model.js';
 import { checkedTrainCall, type TrainedFacts, trainOnRows } from './train-step.js';
 
@@ -71,6 +72,10 @@ export class Actor {
         return await this.trainStep(args);
       case 'save_checkpoint':
         return await this.saveCheckpoint(args);
+      case 'export_model':
+        return await this.exportModel(args);
+      case 'score':
+        return this.score(args);
       case 'load_checkpoint':
         return await this.loadCheckpoint(args);
       case 'reset':
@@ -93,12 +98,7 @@ export class Actor {
   /** Refuses rows meant for other weights: training on them would be off-policy without anybody knowing. */
   private async trainStep(args: unknown): Promise<TrainedFacts & { step: number; weights_version: number }> {
     const call = checkedTrainCall(args);
-    if (call.expected_weights_version !== this.updates) {
-      throw new PipelineError(
-        'EngineUnavailable',
-        `step ${call.step} expects weights version ${call.expected_weights_version}, the actor holds ${this.updates}: restore it first`
-      );
-    }
+    this.requireVersion(`step ${call.step}`, { ...call });
     const trained = await trainOnRows(call, this.policy, this.reference, this.facts.contextLength);
     this.updates += 1;
     return { step: call.step, weights_version: this.updates, ...trained };
@@ -113,6 +113,31 @@ export class Actor {
       extra: fields['extra'] === undefined ? {} : requireRecord('save_checkpoint: extra', fields['extra']),
     });
     return this.state();
+  }
+
+  /** Writes the present weights as a Hugging Face model folder, for another engine to serve. */
+  private async exportModel(args: unknown): Promise<ActorState> {
+    const fields = requireRecord('export_model', args);
+    this.requireVersion('export_model', fields);
+    await exportModel(requireAbsolutePath('export_model', fields, 'dir'), this.policy, this.options.modelDir);
+    return this.state();
+  }
+
+  /** Log-probs of responses under the present weights. */
+  private score(args: unknown): { log_probs: number[][] } {
+    const fields = requireRecord('score', args);
+    this.requireVersion('score', fields);
+    const { rows, temperature } = checkedScoreCall(fields, this.facts);
+    return { log_probs: this.policy.logProbs(rows, temperature).map((row) => [...row]) };
+  }
+
+  private requireVersion(call: string, fields: Record<string, unknown>): void {
+    const expected = requireNumber(call, fields, 'expected_weights_version', { least: 0, isInteger: true });
+    if (expected === this.updates) return;
+    throw new PipelineError(
+      'EngineUnavailable',
+      `${call} expects weights version ${expected}, the actor holds ${this.updates}: restore it first`
+    );
   }
 
   private async loadCheckpoint(args: unknown): Promise<ActorState> {

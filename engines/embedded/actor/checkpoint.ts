@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import {
   hashFile,
@@ -67,6 +67,26 @@ export async function saveCheckpoint(dir: string, content: CheckpointContent): P
       files,
     };
     await writeFileAtomic(join(temporary, MANIFEST), toJson(manifest));
+    await replaceFolder(temporary, dir);
+  } catch (error) {
+    await rm(temporary, { recursive: true, force: true }).catch(() => undefined);
+    throw storageError(dir, error);
+  }
+}
+
+/**
+ * Writes a policy's weights as a Hugging Face model folder, under a temporary name and renamed.
+ *
+ * @param modelDir folder of the base: configuration and tokenizer are copied from it
+ * @throws PipelineError StorageFailed
+ */
+export async function exportModel(dir: string, policy: Policy, modelDir: string): Promise<void> {
+  const temporary = temporaryName(dir);
+  try {
+    await mkdir(temporary, { recursive: true });
+    await writeFileAtomic(join(temporary, MODEL), encodeSafetensors(policy.weights()));
+    for (const name of COPIED)
+      if (existsSync(join(modelDir, name))) await copyFile(join(modelDir, name), join(temporary, name));
     await replaceFolder(temporary, dir);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true }).catch(() => undefined);

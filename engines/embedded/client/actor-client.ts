@@ -53,6 +53,13 @@ export interface ActorState {
   optimizer_step: number;
 }
 
+export interface ScoreCall {
+  expected_weights_version: number;
+  /** The last `response_length` tokens of a row are scored. */
+  rows: { tokens: readonly number[]; response_length: number }[];
+  temperature: number;
+}
+
 interface CallOptions {
   signal?: AbortSignal;
 }
@@ -81,6 +88,19 @@ export class EmbeddedActorClient {
     options: CallOptions = {}
   ): Promise<void> {
     await this.call('POST', '/actor/save_checkpoint', call, options);
+  }
+
+  /** Writes the weights of a version as a Hugging Face model folder. */
+  async exportModel(
+    call: { dir: string; expected_weights_version: number },
+    options: CallOptions = {}
+  ): Promise<ActorState> {
+    return await this.call<ActorState>('POST', '/actor/export_model', call, options);
+  }
+
+  /** Log-probs of each row's response under the weights of a version, at a temperature. */
+  async score(call: ScoreCall, options: CallOptions = {}): Promise<number[][]> {
+    return (await this.call<{ log_probs: number[][] }>('POST', '/actor/score', call, options)).log_probs;
   }
 
   async loadCheckpoint(call: { dir: string }, options: CallOptions = {}): Promise<ActorState> {

@@ -18,6 +18,8 @@ export const ACTOR_ROUTES: RouteTable = {
   '/actor/state': { GET: actorCall('state') },
   '/actor/train_step': { POST: actorCall('train_step') },
   '/actor/save_checkpoint': { POST: actorCall('save_checkpoint') },
+  '/actor/export_model': { POST: actorCall('export_model') },
+  '/actor/score': { POST: actorCall('score') },
   '/actor/load_checkpoint': { POST: actorCall('load_checkpoint') },
   '/actor/reset': { POST: actorCall('reset') },
 };

@@ -12,6 +12,8 @@ export const COMPUTE_CALLS = [
   'state',
   'train_step',
   'save_checkpoint',
+  'export_model',
+  'score',
   'load_checkpoint',
   'reset',
   'update_weights',

@@ -4,12 +4,13 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
 import { storageError } from '../../../shared/artifacts/atomic-file.js';
 import { isFailureType } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { entryPath } from '../../../shared/runtime/entry.js';
-import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import { identify } from '../../../shared/runtime/process-identity.js';
+import { killGroup } from '../../supervision/kill-group.js';
+import { LOG_FILE, type StartedProcess } from '../../supervision/leased-process.js';
 import type { KernelKind } from '../policy-api.js';
 
 /** What an engine is started for. */
@@ -41,14 +42,7 @@ export function withEnvironment(spec: EngineSpec, env: NodeJS.ProcessEnv = proce
   };
 }
 
-export const LOG_FILE = 'engine.log';
 const READY_MS = 60_000;
-const KILL_AFTER_MS = 5_000;
-
-export interface StartedEngine {
-  port: number;
-  identity: ProcessIdentity;
-}
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
@@ -59,7 +53,7 @@ type Child = ChildProcessByStdio<Writable, Readable, null>;
  * @throws PipelineError of the engine's own type when it says why it cannot start (e.g. CheckpointInvalid), else
  *   EngineUnavailable naming the log
  */
-export async function startEngine(spec: EngineSpec, signal?: AbortSignal): Promise<StartedEngine> {
+export async function startEngine(spec: EngineSpec, signal?: AbortSignal): Promise<StartedProcess> {
   signal?.throwIfAborted();
   const logPath = join(spec.engineDir, LOG_FILE);
   const child = spawnEngine(spec, logPath);
@@ -67,7 +61,7 @@ export async function startEngine(spec: EngineSpec, signal?: AbortSignal): Promi
     const port = await readyPort(child, logPath, signal);
     return { port, identity: identify(child.pid as number) };
   } catch (error) {
-    await killGroup(child.pid);
+    if (child.pid !== undefined) await killGroup(identify(child.pid));
     throw error;
   } finally {
     // The worker must be able to end while the engine runs: nothing here may keep its event loop busy.
@@ -143,25 +137,4 @@ function startError({ type, message }: StartFailure, logPath: string): PipelineE
 
 function unavailable(what: string, logPath: string): PipelineError {
   return new PipelineError('EngineUnavailable', `${what}; its log is ${logPath}`, { where: logPath });
-}
-
-/** Ends a process group: SIGTERM, then SIGKILL after 5 s. Returns when the leader is gone. */
-export async function killGroup(pid: number | undefined, first: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  if (pid === undefined) return;
-  const identity = identify(pid);
-  if (!isAlive(identity)) return;
-  signalGroup(pid, first);
-  const deadline = performance.now() + KILL_AFTER_MS;
-  while (isAlive(identity)) {
-    if (performance.now() > deadline) signalGroup(pid, 'SIGKILL');
-    await delay(20);
-  }
-}
-
-function signalGroup(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(-pid, signal);
-  } catch {
-    // The group is gone already.
-  }
 }

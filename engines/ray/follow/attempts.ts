@@ -114,7 +114,7 @@ export class Attempts {
     // In the book first: a job that nobody knows of would never be followed.
     await this.write();
     for (const file of spec.files ?? []) await writeFileAtomic(file.path, file.text);
-    await this.client.submit(attempt.submissionId, spec, signal);
+    await patiently(patienceMs, signal, () => this.client.submit(attempt.submissionId, spec, signal));
     attempt.confirmed = true;
     if (cluster.sessionName !== undefined) attempt.sessionName = cluster.sessionName;
     await this.write();

@@ -114,7 +114,8 @@ export async function patiently<T>(patienceMs: number, signal: AbortSignal, look
       return await look();
     } catch (error) {
       signal.throwIfAborted();
-      const again = error instanceof CouldNotLook || error instanceof RayRefused;
+      // A head that is starting answers 500 for everything; what it refuses for good is a 4xx.
+      const again = error instanceof CouldNotLook || (error instanceof RayRefused && error.status >= 500);
       if (!again || performance.now() + wait > deadline) throw error;
       await pause(wait, undefined, { signal });
     }

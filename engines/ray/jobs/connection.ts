@@ -28,6 +28,8 @@ export interface RayConnection {
   address: string;
   headers: Record<string, string>;
   agent: Agent;
+  /** PEM text. */
+  ca: string | undefined;
   timeoutMs: number;
   maxBodyBytes: number;
 }
@@ -55,8 +57,8 @@ export async function rayConnection(options: RayConnectionOptions): Promise<RayC
       connect: { timeout: Math.min(CONNECT_TIMEOUT_MS, timeoutMs), ...(ca === undefined ? {} : { ca }) },
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
-      webSocket: { maxPayloadSize: maxBodyBytes },
     }),
+    ca,
     timeoutMs,
     maxBodyBytes,
   };

@@ -1,4 +1,4 @@
-import { WebSocket } from 'undici';
+import { WebSocket } from 'ws';
 import { onAbort } from '../../../shared/inference/on-abort.js';
 import type { RayConnection } from './connection.js';
 import { CouldNotLook } from './errors.js';
@@ -9,6 +9,8 @@ export type TailEnd = 'closed' | 'broken' | 'left';
 const GOOD_CLOSE = 1000;
 
 /**
+ * Not undici's WebSocket: it always offers compression, and then passes over every message that Ray's server (aiohttp) sends.
+ *
  * Follows a job's log over a WebSocket. The server sends the whole file from its beginning, then what is added, and closes when
  * the job is over and everything was sent.
  *
@@ -24,41 +26,40 @@ export function tailLog(
   const where = `WebSocket ${address}`;
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const socket = new WebSocket(address, { headers: connection.headers, dispatcher: connection.agent });
+    const socket = new WebSocket(address, {
+      headers: connection.headers,
+      handshakeTimeout: connection.timeoutMs,
+      maxPayload: connection.maxBodyBytes,
+      perMessageDeflate: false,
+      ...(connection.ca === undefined ? {} : { ca: connection.ca }),
+    });
     let opened = false;
     let settled = false;
     const settle = (act: () => void): void => {
       if (settled) return;
       settled = true;
-      clearTimeout(timer);
       forget();
       act();
-      // Closing one that never opened, or is closed, does nothing that matters.
-      socket.close();
+      // Closes a connection that never opened, too, and waits for no answer of a server that is gone.
+      socket.terminate();
     };
-    const timer = setTimeout(
-      () => settle(() => reject(new CouldNotLook(where, `not open within ${connection.timeoutMs} ms`))),
-      connection.timeoutMs
-    );
     const forget = onAbort(signal, () => settle(() => resolve('left')));
-    socket.addEventListener('open', () => {
-      opened = true;
-      clearTimeout(timer);
-    });
-    socket.addEventListener('message', (event) => {
+    socket.on('open', () => (opened = true));
+    socket.on('message', (data, isBinary) => {
       if (settled) return;
       // Ray sends text only; anything else is not its log.
-      if (typeof event.data !== 'string') settle(() => resolve('broken'));
-      else if (!onText(event.data)) settle(() => resolve('left'));
+      if (isBinary) settle(() => resolve('broken'));
+      else if (!onText((data as Buffer).toString('utf8'))) settle(() => resolve('left'));
     });
-    socket.addEventListener('error', (event) => {
-      const text = (event as { message?: unknown }).message;
-      const problem = typeof text === 'string' && text !== '' ? text : 'the connection failed';
-      settle(() => (opened ? resolve('broken') : reject(new CouldNotLook(where, problem))));
-    });
-    socket.addEventListener('close', (event) => {
-      if (!opened) settle(() => reject(new CouldNotLook(where, 'closed before it was open')));
-      else settle(() => resolve(event.wasClean && event.code === GOOD_CLOSE ? 'closed' : 'broken'));
-    });
+    socket.on('error', (error) =>
+      settle(() => (opened ? resolve('broken') : reject(new CouldNotLook(where, error.message, { cause: error }))))
+    );
+    socket.on('close', (code) =>
+      settle(() =>
+        opened
+          ? resolve(code === GOOD_CLOSE ? 'closed' : 'broken')
+          : reject(new CouldNotLook(where, 'closed before it was open'))
+      )
+    );
   });
 }

@@ -8,6 +8,7 @@ import { fullRun } from './ledger.js';
 export function deviationsSection(data: RunData): Html {
   const found = [
     ...ablations(data),
+    ...rolloutServers(data),
     ...attempts(data),
     ...fallbacks(data),
     ...warnings(data),
@@ -48,6 +49,16 @@ function ablations({ recipe }: RunData): Value[] {
       html`Ablation <b>emptyMemory</b>: every chunk was read with an empty memory, in training and evaluation, the base
         included.`,
   ].filter((text) => text !== false);
+}
+
+/** A server of another engine draws as it likes, so that determinism is not claimed. */
+function rolloutServers({ recipe }: RunData): Value[] {
+  const engine = recipe?.rolloutServing?.engine;
+  if (engine === undefined) return [];
+  return [
+    html`Rollouts were sampled by ${engine}, which takes no seed for a request: another run of this recipe samples other
+    tokens. The weights of every reply were checked by version and by log-probs.`,
+  ];
 }
 
 function attempts(data: RunData): Value[] {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readLease } from '../../../../engines/embedded/supervisor/lease.js';
+import { readLease } from '../../../../engines/supervision/lease.js';
 import { identify, isAlive, type ProcessIdentity } from '../../../../shared/runtime/process-identity.js';
 import {
   ensureEngine,

@@ -1,19 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, renameSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
  * A shell between us and the program. The program and the shell form a process group of their own, so Ctrl-C at the terminal
  * reaches only us and we stop things in order. The shell reads a pipe that only we hold: when we are gone, however we died, the
- * pipe ends and the shell ends the program.
+ * pipe ends and the shell ends the program, and after a grace time whatever of its group is still there.
  */
 const GUARD = `
 exec 3<&0
 "$@" </dev/null 3<&- &
 child=$!
-{ cat <&3 >/dev/null; kill -TERM "$child"; sleep "$GUARD_GRACE"; kill -KILL "$child"; } >/dev/null 2>&1 &
+{
+  cat <&3 >/dev/null; kill -TERM "$child"; left=$GUARD_GRACE
+  while [ "$left" -gt 0 ] && kill -0 "$child"; do sleep 1; left=$((left - 1)); done
+  kill -KILL 0
+} >/dev/null 2>&1 &
 trap 'kill -TERM "$child" 2>/dev/null' TERM
 wait "$child"; code=$?
 while kill -0 "$child" 2>/dev/null; do wait "$child"; code=$?; done
@@ -42,6 +47,8 @@ export interface GuardedProcess {
   exitCode(): number | undefined;
   /** Asks it to stop, then kills its whole group after the grace time (milliseconds). Safe to call twice. */
   stop(graceMs: number): Promise<void>;
+  /** From now on it does not keep this process from ending; it ends with this process all the same. */
+  unref(): void;
 }
 
 /** Starts a program that never outlives this process. */
@@ -75,7 +82,11 @@ export function startGuarded(command: string, args: readonly string[], options: 
     over.abort();
     await patience;
   };
-  return { group: shell.pid, ended, exitCode: () => code, stop };
+  const unref = (): void => {
+    shell.unref();
+    (shell.stdin as Socket | null)?.unref();
+  };
+  return { group: shell.pid, ended, exitCode: () => code, stop, unref };
 }
 
 async function waitForEnd(shell: ChildProcess): Promise<number> {

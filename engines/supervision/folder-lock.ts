@@ -2,9 +2,9 @@ import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { storageError, temporaryName } from '../../../shared/artifacts/atomic-file.js';
-import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
-import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import { storageError, temporaryName } from '../../shared/artifacts/atomic-file.js';
+import { PipelineError } from '../../shared/contracts/pipeline-error.js';
+import { identify, isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
 const LOCK_FILE = 'engine.lock';
 const LOCK_POLL_MS = 25;

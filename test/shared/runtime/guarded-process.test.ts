@@ -3,9 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { entryPath } from '../../shared/runtime/entry.js';
-import { startGuarded, type GuardedProcess } from '../../workers/guarded-process.js';
-import { until } from '../workflows/support.js';
+import { entryPath } from '../../../shared/runtime/entry.js';
+import { startGuarded, type GuardedProcess } from '../../../shared/runtime/guarded-process.js';
+import { until } from '../../workflows/support.js';
 
 let folder: string;
 beforeEach(async () => {
@@ -91,7 +91,7 @@ describe('a guarded process', () => {
       [
         '--input-type=module',
         '-e',
-        `const { startGuarded } = await import(${JSON.stringify(entryPath('workers/guarded-process.js'))});
+        `const { startGuarded } = await import(${JSON.stringify(entryPath('shared/runtime/guarded-process.js'))});
          startGuarded(process.execPath, ['-e', 'console.log(process.pid); ${FOREVER}'], { env: process.env, logFile: ${JSON.stringify(logFile())} });
          ${FOREVER}`,
       ],

@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
-import type { ProcessIdentity } from '../../../shared/runtime/process-identity.js';
+import { writeFileAtomic } from '../../shared/artifacts/atomic-file.js';
+import type { ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
 /** Who runs an engine and where it listens: `engine.json` in the engine's folder. */
 export interface EngineLease {
@@ -14,6 +14,8 @@ export interface EngineLease {
   token: number;
   /** Hash of the specification and of the model files the engine was started with. */
   specHash: string;
+  /** Time it needs to end in good order. Unit: milliseconds. Default 5,000. */
+  graceMs?: number;
 }
 
 const LEASE_FILE = 'engine.json';

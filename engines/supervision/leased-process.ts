@@ -1,0 +1,143 @@
+import { hostname } from 'node:os';
+import { request } from 'undici';
+import { PipelineError } from '../../shared/contracts/pipeline-error.js';
+import { identify, isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
+import { withLock } from './folder-lock.js';
+import { killGroup } from './kill-group.js';
+import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
+
+/** Name of the log in an engine's folder. */
+export const LOG_FILE = 'engine.log';
+
+/** A process that listens on a port of 127.0.0.1 and leads a process group. */
+export interface StartedProcess {
+  port: number;
+  identity: ProcessIdentity;
+}
+
+/** What a folder's process is to be. */
+export interface WantedProcess {
+  /** Folder of the lease, the lock and the log; one process per folder. */
+  folder: string;
+  /** Equal for equal processes: one with another hash is replaced. */
+  specHash: string;
+  /** Time between asking it to end and killing it. Unit: milliseconds. Default 5,000. */
+  graceMs?: number;
+  /** Longest time for an answer to a health check. Unit: milliseconds. Default 10,000. */
+  healthMs?: number;
+  /** Starts it and returns once it serves; leaves nothing behind when it throws. */
+  start(signal?: AbortSignal): Promise<StartedProcess>;
+}
+
+/** A running engine. */
+export interface EngineHandle {
+  /** `http://127.0.0.1:<port>` */
+  endpoint: string;
+  lease: EngineLease;
+}
+
+/** A health check that takes longer than this is a dead engine. */
+const HEALTH_MS = 10_000;
+
+/** Folders whose process this process started: they go down with it. */
+const owned = new Set<string>();
+
+/**
+ * Finds the process of a folder, or starts one. All workers of a host share it through the lease; one of another specification, or
+ * one that does not run or answer any more, is replaced.
+ *
+ * @throws PipelineError EngineUnavailable when it is leased on another host; what `start` throws
+ */
+export async function ensureLeased(wanted: WantedProcess, signal?: AbortSignal): Promise<EngineHandle> {
+  const current = await usableLease(wanted);
+  if (current !== undefined) return handleOf(current);
+  return await withLock(wanted.folder, signal, async () => {
+    const found = await usableLease(wanted);
+    return found === undefined ? await replace(wanted, signal) : handleOf(found);
+  });
+}
+
+function handleOf(lease: EngineLease): EngineHandle {
+  return { endpoint: `http://127.0.0.1:${lease.port}`, lease };
+}
+
+async function usableLease({ folder, specHash, healthMs }: WantedProcess): Promise<EngineLease | undefined> {
+  const lease = await readLease(folder);
+  if (lease === undefined || lease.specHash !== specHash || !isHere(lease) || !isAlive(lease.engine)) return undefined;
+  // Asked every time: an engine that was well a step ago may be frozen, or its port refuse, now.
+  return (await isHealthy(handleOf(lease).endpoint, healthMs ?? HEALTH_MS)) ? lease : undefined;
+}
+
+/** Whether a server answers `/health` with 200 in time. */
+export async function isHealthy(endpoint: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
+  const limit = AbortSignal.timeout(timeoutMs);
+  try {
+    const { statusCode, body } = await request(`${endpoint}/health`, {
+      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+    });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
+}
+
+async function replace(wanted: WantedProcess, signal?: AbortSignal): Promise<EngineHandle> {
+  const { folder, specHash, graceMs } = wanted;
+  const old = await readLease(folder);
+  if (old !== undefined) await retire(folder, old);
+  const started = await wanted.start(signal);
+  const lease: EngineLease = {
+    host: hostname(),
+    engine: started.identity,
+    owner: identify(process.pid),
+    port: started.port,
+    token: (old?.token ?? 0) + 1,
+    specHash,
+    ...(graceMs === undefined ? {} : { graceMs }),
+  };
+  try {
+    await writeLease(folder, lease);
+  } catch (error) {
+    await killGroup(started.identity, graceMs);
+    throw error;
+  }
+  owned.add(folder);
+  return handleOf(lease);
+}
+
+/** Ends the engine of an old lease. One on another host cannot be reached: only its owner's end frees the folder. */
+async function retire(folder: string, lease: EngineLease): Promise<void> {
+  if (!isHere(lease)) {
+    throw new PipelineError(
+      'EngineUnavailable',
+      `the engine of ${folder} is leased by process ${lease.engine.pid} on host ${lease.host}`,
+      { where: folder, cure: `Stop the worker on ${lease.host}; when that host is gone, delete ${folder}/engine.json.` }
+    );
+  }
+  await killGroup(lease.engine, lease.graceMs);
+}
+
+/** Stops the process of a folder, whoever on this host started it, and gives up the lease. Does nothing when there is none. */
+export async function stopLeased(folder: string): Promise<void> {
+  if ((await readLease(folder)) === undefined) return;
+  await withLock(folder, undefined, async () => {
+    const lease = await readLease(folder);
+    if (lease === undefined || !isHere(lease)) return;
+    await killGroup(lease.engine, lease.graceMs);
+    owned.delete(folder);
+    await removeLease(folder);
+  });
+}
+
+/** Stops everything this process started: part of a worker's shutdown. */
+export async function stopAllOwned(): Promise<void> {
+  await Promise.all([...owned].map((folder) => stopOwn(folder)));
+}
+
+/** An engine that another process put in the place of ours is not ours to stop. */
+async function stopOwn(folder: string): Promise<void> {
+  const lease = await readLease(folder);
+  if (lease?.owner.pid === process.pid) await stopLeased(folder);
+  owned.delete(folder);
+}
