@@ -1,0 +1,106 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { appendFile, cp, mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { RayJobsClient } from '../../../../engines/ray/jobs/client.js';
+import type { PreflightFacts } from '../../../../engines/ray/preflight/preflight-job.js';
+import { runPreflight } from '../../../../engines/ray/preflight/run-preflight.js';
+import { hashFile } from '../../../../shared/artifacts/atomic-file.js';
+import type { Recipe } from '../../../../shared/contracts/recipe.js';
+import { packageRoot } from '../../../../shared/runtime/entry.js';
+import { rayEnvironment, startRayHead, type RayHead } from '../../../helpers/ray-head.js';
+import { changedRecipe, FRAMEWORKS, writeTrainData, type RawRecipe } from '../support.js';
+
+const environment = await rayEnvironment();
+const why = 'missing' in environment ? environment.missing : '';
+
+let folder: string;
+let head: RayHead;
+let client: RayJobsClient;
+let commit: string;
+let facts: PreflightFacts;
+
+function git(...args: string[]): string {
+  const who = ['-c', 'user.name=test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgsign=false'];
+  return execFileSync('git', [...who, '-C', join(folder, 'vime'), ...args], { encoding: 'utf8' }).trim();
+}
+
+beforeAll(async () => {
+  if ('missing' in environment) return;
+  folder = await mkdtemp(join(tmpdir(), 'memagent-preflight-'));
+  await cp(join(FRAMEWORKS, 'vime'), join(folder, 'vime'), { recursive: true });
+  git('init', '--quiet');
+  git('add', '.');
+  git('commit', '--quiet', '-m', 'the pinned commit');
+  commit = git('rev-parse', 'HEAD');
+  const train = join(folder, 'run', 'train.jsonl');
+  await writeTrainData(train);
+  const modelDir = join(packageRoot(), 'models', 'laptop');
+  facts = {
+    modelDir,
+    modelFiles: [{ name: 'config.json', ...(await hashFile(join(modelDir, 'config.json'))) }],
+    trainData: { name: train, ...(await hashFile(train)) },
+    saveDir: join(folder, 'run', 'checkpoints'),
+    marker: { path: join(folder, 'run', 'seen'), text: 'one of us' },
+  };
+  head = await startRayHead(environment.venv, 1);
+  client = await RayJobsClient.open({ address: head.address });
+}, 180_000);
+afterAll(async () => {
+  await client?.close();
+  await head?.stop();
+  if (folder !== undefined) await rm(folder, { recursive: true });
+});
+
+function recipe(change: (raw: RawRecipe) => void): Promise<Recipe> {
+  return changedRecipe('qwen3-0.6b', (raw) => {
+    Object.assign(raw.cluster, { address: head.address, python: head.python });
+    Object.assign(raw.arms['vime'] ?? {}, { path: join(folder, 'vime'), commit });
+    change(raw);
+  });
+}
+
+const look = (wanted: Recipe, seen = facts) => runPreflight(client, wanted, 'vime', seen, new AbortController().signal);
+
+describe.skipIf(why !== '')(`a preflight on a real Ray head${why === '' ? '' : ` (skipped: ${why})`}`, () => {
+  it('finds nothing where all is as the recipe says, and leaves nothing behind', async () => {
+    expect(await look(await recipe(() => undefined))).toEqual([]);
+    expect(existsSync(facts.marker.path)).toBe(false);
+    expect((await client.list()).filter(({ submissionId }) => submissionId.includes('preflight'))).toEqual([]);
+  });
+
+  it('finds everything that is wrong at once', async () => {
+    await appendFile(join(folder, 'vime', 'train.py'), '# changed\n');
+    await rm(join(folder, 'vime', 'examples', 'mem_agent', 'custom_convert.py'));
+    const wanted = await recipe((raw) => {
+      Object.assign(raw.arms['vime'] ?? {}, { commit: '8d8f25586da035661f95053d748421d33b8c9b68' });
+      Object.assign(raw.cluster, { gpus: 8, tensorParallel: 8, freeDiskGiB: 1e9 });
+    });
+    const size = (await stat(facts.trainData.name)).size;
+    const [config] = facts.modelFiles;
+    const problems = await look(wanted, {
+      ...facts,
+      modelFiles: [{ ...config, name: 'config.json', bytes: config?.bytes ?? 0, sha256: '0'.repeat(64) }],
+      trainData: { ...facts.trainData, bytes: size + 1 },
+    });
+    expect(problems.map((problem) => problem.replace(/^[\d.]+ \([^)]*\): /, ''))).toEqual([
+      `${folder}/vime: commit ${commit.slice(0, 12)}, the recipe names 8d8f25586da0`,
+      `${folder}/vime: changed beside the commit: examples/mem_agent/custom_convert.py, train.py`,
+      `${folder}/vime: this commit lacks what the launch recipe names: examples/mem_agent/custom_convert.py`,
+      expect.stringMatching(/^model file .*config\.json: SHA-256 .*…, expected 000000000000…$/) as string,
+      `training data ${facts.trainData.name}: ${size} bytes, expected ${size + 1}`,
+      'GPUs: the cluster has 1, the recipe’s job needs 8',
+      expect.stringMatching(/GiB free at .*, the recipe asks for 1000000000$/) as string,
+    ]);
+  });
+
+  it('says why it could not look', async () => {
+    const wanted = await recipe((raw) => Object.assign(raw.cluster, { python: '/nowhere/python3' }));
+    await expect(look(wanted)).rejects.toMatchObject({
+      type: 'EngineUnavailable',
+      message: expect.stringContaining('could not look at the cluster') as string,
+    });
+  });
+});
