@@ -7,6 +7,7 @@ import { readManifest } from './manifest.js';
 import { CheckBuilder, type VerifyCheck } from './verify/check.js';
 import { verifyEvaluations, verifyVerdict } from './verify/verify-evaluations.js';
 import { verifyFiles, verifyManifest } from './verify/verify-files.js';
+import { verifyScreening } from './verify/verify-screening.js';
 import { verifySteps } from './verify/verify-steps.js';
 
 export type { VerifyCheck } from './verify/check.js';
@@ -46,7 +47,7 @@ export async function verifyRun(directory: string, onCheck?: (check: VerifyCheck
   const recipe = await readRecipe(absolute);
   if (recipe instanceof CheckBuilder) add(recipe.done());
   else {
-    for (const derive of [verifySteps, verifyEvaluations, verifyVerdict]) add(await derive(absolute, recipe));
+    for (const derive of [verifyScreening, verifySteps, verifyEvaluations, verifyVerdict]) add(await derive(absolute, recipe));
   }
   return { directory: absolute, passed: checks.every(({ problemCount }) => problemCount === 0), checks };
 }

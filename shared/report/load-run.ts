@@ -3,10 +3,12 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readManifest } from '../artifacts/manifest.js';
 import { readSidecars } from '../artifacts/sidecar.js';
+import { SCREENING } from '../artifacts/training-data.js';
 import type { Progress } from '../contracts/progress.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import type { Recipe } from '../contracts/recipe.js';
 import type { DataArtifact, DataManifest } from '../data/data-manifest.js';
+import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Verdict } from '../scoring/verdict.js';
 import { count, plural } from './format.js';
@@ -52,6 +54,9 @@ export async function loadRun(directory: string): Promise<RunData> {
     ...defined({ recipe }),
     ...defined({ progress: await reader.json<Progress>('timeline.json') }),
     ...defined({ verdict: await reader.json<Verdict>('verdict.json') }),
+    ...(recipe?.data.screening === undefined
+      ? {}
+      : defined({ screening: await reader.json<ScreeningManifest>(SCREENING.manifest) })),
     arms,
     evaluations,
     models: [...models, ...new Set(others)],

@@ -11,6 +11,7 @@ import { scoreTrajectory } from '../../scoring/reward.js';
 import { parseRewardCsv } from '../judge-directory.js';
 import { readJsonLines } from '../json-lines.js';
 import { readRows } from '../rows-parquet.js';
+import { trainingData } from '../training-data.js';
 import { readTrajectories } from '../trajectories-parquet.js';
 import { CheckBuilder, type VerifyCheck } from './check.js';
 
@@ -41,7 +42,7 @@ export async function verifySteps(directory: string, recipe: Recipe): Promise<Ve
     'steps',
     'reward of every trajectory, training rows, turn ledger and series, again from the saved trajectories'
   );
-  const answers = await readAnswers(join(directory, 'data', 'train.jsonl'), check);
+  const answers = await readAnswers(directory, trainingData(recipe), check);
   for (const arm of Object.keys(recipe.arms)) {
     const common = { directory, recipe, arm, answers };
     await verifyPhase({ ...common, folder: `arms/${arm}/smoke`, steps: recipe.smoke.steps }, check);
@@ -50,10 +51,10 @@ export async function verifySteps(directory: string, recipe: Recipe): Promise<Ve
   return check.done();
 }
 
-async function readAnswers(path: string, check: CheckBuilder): Promise<Answer[]> {
+async function readAnswers(directory: string, data: string, check: CheckBuilder): Promise<Answer[]> {
   const answers: Answer[] = [];
-  await check.attempt('data/train.jsonl', async () => {
-    await readJsonLines(path, (value) => {
+  await check.attempt(data, async () => {
+    await readJsonLines(join(directory, data), (value) => {
       const row = value as DatasetRow;
       answers.push({ label: row.label, groundTruth: row.metadata.ground_truth });
     });
