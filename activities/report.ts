@@ -2,6 +2,7 @@ import type { JudgeArgs, JudgeResult, ReportArgs, ReportResult } from '../shared
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import { removeUnfinished } from '../shared/artifacts/atomic-file.js';
 import { judgeDirectory } from '../shared/artifacts/judge-directory.js';
+import { COST_FILE, readCost } from '../shared/cost/summarize-cost.js';
 import { renderReport } from '../shared/report/report.js';
 import { evaluationPaths } from './paths.js';
 import { openRun } from './run-files.js';
@@ -24,7 +25,7 @@ export async function judgeRun(args: JudgeArgs, scope: ActivityScope): Promise<J
   return { verdict: ref, facts: { outcome: verdict.outcome, sentence: verdict.sentence } };
 }
 
-/** Writes the time-line, the report and, last of all, the manifest over every file. */
+/** Writes the time-line, the cost, the report and, last of all, the manifest over every file. */
 export async function publishReport(args: ReportArgs, scope: ActivityScope): Promise<ReportResult> {
   const run = await openRun(args.run);
   // Every other activity of the run has ended: what is unfinished was left by a process that was killed.
@@ -32,6 +33,9 @@ export async function publishReport(args: ReportArgs, scope: ActivityScope): Pro
   const origin = { stage: 'report', activity: 'publishReport', attempt: scope.attempt } as const;
   const text = `${JSON.stringify(args.progress, null, 2)}\n`;
   const timeline = await run.publish('timeline.json', text, 'timeline', { ...origin, inputs: [] });
+  const cost = await readCost(run.path('.'));
+  if (cost !== undefined)
+    await run.publish(COST_FILE, `${JSON.stringify(cost, null, 2)}\n`, 'timeline', { ...origin, inputs: [] });
   const verdict = await run.find('verdict.json');
   const inputs = verdict === undefined ? [timeline] : [timeline, verdict];
   const report = await run.publish('report.html', await renderReport(run.path('.')), 'report', { ...origin, inputs });

@@ -1,6 +1,7 @@
 import type { SetAsideArgs } from '../shared/contracts/activities.js';
 import { SCREENING } from '../shared/artifacts/training-data.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
+import { noteCost } from './cost/cost-writer.js';
 import { armPaths, hfPath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openRun } from './run-files.js';
@@ -66,5 +67,6 @@ export async function setStageAside(args: SetAsideArgs, ports: ActivityPorts): P
   const run = await openRun(args.run);
   for (const key of await keysOf(run, args, ports.projectRoot)) await run.forgetStage(key);
   await run.setAside(filesOf(args.stage), args.stage.replace(':', '-'));
+  await noteCost(args.run, { discarded: args.stage, at: new Date().toISOString() });
   ports.log.info({ run: args.run.pipelineId, stage: args.stage }, 'stage set aside to be made anew');
 }

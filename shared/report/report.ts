@@ -4,6 +4,7 @@ import { renderPage } from './page.js';
 import type { RunData } from './run-data.js';
 import { collectSamples, type SampleCollection } from './samples/collect-samples.js';
 import { comparabilitySection } from './sections/comparability.js';
+import { costSection } from './sections/cost.js';
 import { deviationsSection } from './sections/deviations.js';
 import { evaluationSection } from './sections/evaluation.js';
 import { keyFigures, masthead } from './sections/head.js';
@@ -29,6 +30,7 @@ const CONTENTS: readonly [id: string, label: string][] = [
   ['screening', 'Screening'],
   ['ledger', 'Ledger'],
   ['timeline', 'Timeline'],
+  ['cost', 'Cost'],
   ['deviations', 'Deviations'],
   ['provenance', 'Provenance'],
 ];
@@ -72,8 +74,8 @@ function body(data: RunData, samples: SampleCollection): Html {
       </nav>
       <div class="wrap">
         ${evaluationSection(data)} ${trainingSection(data)} ${samplesSection(data, samples)}
-        ${comparabilitySection(data)} ${screeningSection(data)} ${ledgerSection(data)} ${timelineSection(data)} ${deviationsSection(data)}
-        ${provenanceSection(data)}
+        ${comparabilitySection(data)} ${screeningSection(data)} ${ledgerSection(data)} ${timelineSection(data)}
+        ${costSection(data)} ${deviationsSection(data)} ${provenanceSection(data)}
       </div>
     </main>
     <footer>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
+import type { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { parseRecipe } from '../../../shared/contracts/recipe-parse.js';
 import { dependsOn, stageNames } from '../../../shared/contracts/stages.js';
 
