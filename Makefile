@@ -1,6 +1,6 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos long study record-histories conformance parity bench base schema clean prepare
+.PHONY: build demo test lint chaos long study tamper wide record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
@@ -33,6 +33,9 @@ long: build ## Train for thousands of tiny steps and run many pipelines at once:
 
 study: build ## Five seeds and the ablations of the laptop recipe; writes docs/learning.md.
 	@npm run --silent study
+
+tamper: build ## Change one byte in each kind of file of a copy of RUN=folder; print what verify says.
+	@node dist/scripts/tamper-table.js $(RUN)
 
 record-histories: build ## Record the workflow histories that the replay tests hold the code against.
 	@npm run --silent record-histories
