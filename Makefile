@@ -6,6 +6,7 @@ CASES ?= ../shared/cases
 SEED ?= 1
 STEPS ?= 2000
 TORCH_POLICY ?= ../shared/bench/torch_policy
+BENCH ?= ../shared/bench
 
 prepare:
 	@sh scripts/prepare.sh
@@ -33,6 +34,9 @@ long: build ## Train for thousands of tiny steps and run many pipelines at once:
 
 study: build ## Five seeds and the ablations of the laptop recipe; writes docs/learning.md.
 	@npm run --silent study
+
+wide: build ## Evaluate 3,200 samples of 64 chunks against a server without latency (BENCH=folder, TOKENIZER=folder).
+	@node dist/scripts/wide-evaluation.js --bench $(BENCH) --tokenizer $(TOKENIZER)
 
 tamper: build ## Change one byte in each kind of file of a copy of RUN=folder; print what verify says.
 	@node dist/scripts/tamper-table.js $(RUN)

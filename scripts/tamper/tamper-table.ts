@@ -99,10 +99,15 @@ export function tamperMarkdown(rows: readonly TamperRow[]): string {
         extname(file).slice(1) || '–',
         String(byte),
         String(exitCode),
-        sentence === undefined ? '**nothing that names the file**' : sentence.slice(0, 160),
+        sentence === undefined ? '**nothing that names the file**' : shortened(sentence),
       ])
     ),
   ].join('\n');
+}
+
+/** Hashes and long values do not help whoever reads the table. */
+function shortened(sentence: string): string {
+  return sentence.replace(/\b([0-9a-f]{8})[0-9a-f]{56}\b/g, '$1…').slice(0, 200);
 }
 
 /** Whether every changed byte ended the check with 1 and was named. */
