@@ -1,11 +1,12 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos long drill study record-histories conformance parity bench base schema clean prepare
+.PHONY: build demo test lint chaos long drill study tamper wide record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
 STEPS ?= 2000
 TORCH_POLICY ?= ../shared/bench/torch_policy
+BENCH ?= ../shared/bench
 
 prepare:
 	@sh scripts/prepare.sh
@@ -36,6 +37,12 @@ drill: build ## Deploy, kill and cancel while the laptop recipe runs, and time w
 
 study: build ## Five seeds and the ablations of the laptop recipe; writes docs/learning.md.
 	@npm run --silent study
+
+wide: build ## Evaluate 3,200 samples of 64 chunks against a server without latency (BENCH=folder, TOKENIZER=folder).
+	@node dist/scripts/wide-evaluation.js --bench $(BENCH) --tokenizer $(TOKENIZER)
+
+tamper: build ## Change one byte in each kind of file of a copy of RUN=folder; print what verify says.
+	@node dist/scripts/tamper-table.js $(RUN)
 
 record-histories: build ## Record the workflow histories that the replay tests hold the code against.
 	@npm run --silent record-histories

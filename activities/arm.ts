@@ -2,7 +2,7 @@ import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { CloseArmArgs, CloseArmResult, OpenArmArgs, OpenArmResult } from '../shared/contracts/activities.js';
 import { brokenCheckpoints } from './checkpoint-repair.js';
 import { closeJobArm, openJobArm } from './job-arm.js';
-import { armPaths, TRAIN_DATA, type ArmPaths } from './paths.js';
+import { armPaths, type ArmPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { openRun } from './run-files.js';
@@ -11,6 +11,7 @@ import { trainingFiles } from './set-aside.js';
 import { armKeyParts, lookupArm, recordArm } from './stage-reuse.js';
 import { checkSeries, metricsCsv, rewardCsv, scalarSeries, windowMeans, type StepRecord } from './step-record.js';
 import { tensorboardEvents } from '../shared/artifacts/tensorboard.js';
+import { trainingData } from '../shared/artifacts/training-data.js';
 
 /**
  * Says where a training run of an arm goes on: after the last step whose result is on disk, or not at all when an equal run
@@ -36,8 +37,9 @@ export async function openArm(args: OpenArmArgs, scope: ActivityScope): Promise<
 /** Steps of other training data (the data stage was made anew and came out different) are no beginning of this run. */
 async function usesOtherData(run: RunFiles, paths: ArmPaths): Promise<boolean> {
   const inputs = await run.inputsOf(paths.rollouts(0));
-  const used = inputs?.find(({ path }) => path === TRAIN_DATA)?.sha256;
-  return used !== undefined && used !== (await run.expect(TRAIN_DATA)).sha256;
+  if (inputs === undefined) return false;
+  const { sha256 } = await run.expect(trainingData(run.recipe));
+  return inputs.every((input) => input.sha256 !== sha256);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 export const CODE_VERSIONS = {
   data: '1',
+  screen: '1',
   rollout: '1',
   convert: '1',
   train: '2',

@@ -4,6 +4,7 @@ import { readTrajectories } from '../shared/artifacts/trajectories-parquet.js';
 import { writeRows } from '../shared/artifacts/rows-parquet.js';
 import { conversionOptions } from '../shared/grpo/conversion-options.js';
 import { convertTrajectories } from '../shared/grpo/rows.js';
+import { lengthFacts } from '../shared/grpo/step-facts.js';
 import { armPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import { openRun } from './run-files.js';
@@ -33,15 +34,11 @@ export async function convertRollouts(args: ConvertArgs, scope: ActivityScope): 
   };
   await writeRows(run.path(paths.rows(args.step)), converted.rows);
   const rows = await run.adopt(paths.rows(args.step), 'rows', origin);
-  const responses = converted.rows.response_lengths;
-  const memoryLengths = trajectories.flatMap((trajectory) => trajectory.memoryTokenLengths);
   const facts: RowFacts = {
     step: args.step,
     produced_rows: converted.producedRows,
     trimmed_rows: converted.trimmedRows,
-    mean_response_tokens: mean(responses),
-    mean_memory_tokens: mean(memoryLengths),
-    truncated_share: mean(converted.rows.truncated),
+    ...lengthFacts(trajectories, converted.rows),
   };
   await run.publish(paths.rowFacts(args.step), `${JSON.stringify(facts)}\n`, 'rows', { ...origin, inputs: [rows] });
   return { rows, producedRows: converted.producedRows, trimmedRows: converted.trimmedRows };
@@ -60,8 +57,4 @@ async function checkedInput(run: RunFiles, args: ConvertArgs): Promise<string> {
     );
   }
   return run.path(args.trajectories.path);
-}
-
-function mean(values: readonly number[]): number {
-  return values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

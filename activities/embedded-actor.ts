@@ -91,7 +91,7 @@ export async function actorAt(
     },
     hyper: trainingHyper(run.recipe),
     signal: scope.signal,
-    onReplay: (step) => scope.report({ phase: 'restore', step }),
+    onReplay: (step) => scope.report({ phase: 'restore', step, replayed: true }),
   });
   if (replayed > 0)
     ports.log.info({ run: run.handle.pipelineId, arm: handle.arm, version, replayed }, 'actor restored');

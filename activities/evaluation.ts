@@ -8,11 +8,13 @@ import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { modelFolder } from './model-folder.js';
 import { openRun } from './run-files.js';
 import { activity, type ActivityScope } from './scope.js';
+import { screenData } from './screening.js';
 import { serve, stopServing } from './serving.js';
 import { evaluationKeyParts, lookupFiles, recordFiles, tokenizerName } from './stage-reuse.js';
 
 export function evaluateActivities(ports: ActivityPorts): EvaluateActivities {
   return {
+    screenData: activity((args: { run: RunHandle }, scope) => screenData(args, scope, ports)),
     evaluateModel: activity((args: EvaluateArgs, scope) => evaluateModel(args, scope, ports)),
     stopServing: activity(async (args: { run: RunHandle; model: string }) =>
       stopServing(await openRun(args.run), args.model)

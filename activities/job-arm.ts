@@ -1,3 +1,4 @@
+import { trainingData } from '../shared/artifacts/training-data.js';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
@@ -8,7 +9,7 @@ import { tensorboardEvents } from '../shared/artifacts/tensorboard.js';
 import { newestCheckpoint } from '../engines/ray/checkpoints.js';
 import { readSeries, rewardsOf, type SeriesStep } from '../engines/ray/follow/step-series.js';
 import { jobGate, jobMetricsCsv, jobScalars } from './job-record.js';
-import { armPaths, TRAIN_DATA, type ArmPaths } from './paths.js';
+import { armPaths, type ArmPaths } from './paths.js';
 import type { Origin, RunFiles } from './ports.js';
 import type { ActivityScope } from './scope.js';
 import { trainingFiles } from './set-aside.js';
@@ -50,8 +51,8 @@ async function checkpointIsWhole(run: RunFiles, checkpoint: ArtifactRef): Promis
 }
 
 async function usesOtherData(run: RunFiles, paths: ArmPaths): Promise<boolean> {
-  const used = (await run.inputsOf(paths.rewardCsv))?.find(({ path }) => path === TRAIN_DATA)?.sha256;
-  return used !== undefined && used !== (await run.expect(TRAIN_DATA)).sha256;
+  const used = (await run.inputsOf(paths.rewardCsv))?.find(({ path }) => path === trainingData(run.recipe))?.sha256;
+  return used !== undefined && used !== (await run.expect(trainingData(run.recipe))).sha256;
 }
 
 /**
@@ -70,7 +71,7 @@ export async function closeJobArm(run: RunFiles, args: CloseArmArgs, scope: Acti
       where: run.path(paths.jobSteps),
     });
   const base: Origin = { stage: 'train', activity: 'closeArm', attempt: scope.attempt, inputs: [] };
-  const data = await run.expect(TRAIN_DATA);
+  const data = await run.expect(trainingData(run.recipe));
   const logs = await adoptLogs(run, paths, base);
   const steps = await run.adopt(paths.jobSteps, 'train-result', { ...base, inputs: [data, ...logs] });
   const origin: Origin = { ...base, inputs: [data, steps] };

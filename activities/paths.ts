@@ -1,8 +1,5 @@
 import type { Phase } from '../shared/contracts/activities.js';
 
-/** Converted training data. */
-export const TRAIN_DATA = 'data/train.jsonl';
-
 /** Steps are written with six digits, so that files sort by step. */
 function stepName(step: number): string {
   return `step-${String(step).padStart(6, '0')}`;

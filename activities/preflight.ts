@@ -1,3 +1,4 @@
+import { trainingData } from '../shared/artifacts/training-data.js';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -5,10 +6,11 @@ import { runPreflight } from '../engines/ray/preflight/run-preflight.js';
 import type { PreflightFacts } from '../engines/ray/preflight/preflight-job.js';
 import type { ArmHandle } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
-import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
+import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openClient } from './ray-client.js';
-import { resolveInput, type ModelFile } from './resolve.js';
+import { modelFolder } from './model-folder.js';
+import type { ModelFile } from './resolve.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
@@ -46,12 +48,12 @@ export function preflightFailure(arm: string, address: string, problems: string[
 
 async function factsOf(run: RunFiles, { arm, phase }: ArmHandle, ports: ActivityPorts): Promise<PreflightFacts> {
   const { files } = await run.readJson<{ files: ModelFile[] }>('model.json');
-  const data = await run.expect(TRAIN_DATA);
+  const data = await run.expect(trainingData(run.recipe));
   const folder = run.path(enginePath(`preflight-${arm}`));
   return {
-    modelDir: resolveInput(run.recipe.model.path ?? '', ports.projectRoot),
+    modelDir: await modelFolder(run.recipe, ports.projectRoot),
     modelFiles: files,
-    trainData: { name: run.path(TRAIN_DATA), bytes: data.bytes, sha256: data.sha256 },
+    trainData: { name: run.path(trainingData(run.recipe)), bytes: data.bytes, sha256: data.sha256 },
     saveDir: run.path(armPaths(arm, phase).checkpoints),
     marker: { path: join(folder, 'seen-from-here'), text: randomUUID() },
   };

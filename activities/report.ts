@@ -4,6 +4,7 @@ import { removeUnfinished } from '../shared/artifacts/atomic-file.js';
 import { judgeDirectory } from '../shared/artifacts/judge-directory.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { RunFiles } from './ports.js';
+import { COST_FILE, readCost } from '../shared/cost/summarize-cost.js';
 import { renderReport } from '../shared/report/report.js';
 import { evaluationPaths } from './paths.js';
 import { openRun } from './run-files.js';
@@ -38,7 +39,7 @@ async function refuseDamage(run: RunFiles): Promise<void> {
   );
 }
 
-/** Writes the time-line, the report and, last of all, the manifest over every file. */
+/** Writes the time-line, the cost, the report and, last of all, the manifest over every file. */
 export async function publishReport(args: ReportArgs, scope: ActivityScope): Promise<ReportResult> {
   const run = await openRun(args.run);
   // Every other activity of the run has ended: what is unfinished was left by a process that was killed.
@@ -47,6 +48,9 @@ export async function publishReport(args: ReportArgs, scope: ActivityScope): Pro
   const origin = { stage: 'report', activity: 'publishReport', attempt: scope.attempt } as const;
   const text = `${JSON.stringify(args.progress, null, 2)}\n`;
   const timeline = await run.publish('timeline.json', text, 'timeline', { ...origin, inputs: [] });
+  const cost = await readCost(run.path('.'));
+  if (cost !== undefined)
+    await run.publish(COST_FILE, `${JSON.stringify(cost, null, 2)}\n`, 'timeline', { ...origin, inputs: [] });
   const verdict = await run.find('verdict.json');
   const inputs = verdict === undefined ? [timeline] : [timeline, verdict];
   const report = await run.publish('report.html', await renderReport(run.path('.')), 'report', { ...origin, inputs });

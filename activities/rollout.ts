@@ -1,12 +1,13 @@
 import type { GenerateResult, RolloutActivities, StepHandle } from '../shared/contracts/activities.js';
 import type { DatasetRow } from '../shared/contracts/dataset.js';
 import type { Trajectory } from '../shared/contracts/trajectory.js';
+import { trainingData } from '../shared/artifacts/training-data.js';
 import { writeTrajectories } from '../shared/artifacts/trajectories-parquet.js';
 import { promptRows } from '../shared/grpo/prompt-schedule.js';
 import { loadTokenizer } from '../shared/tokenizer/tokenizer.js';
 import { datasetIndex } from './dataset-index.js';
 import { actorAt, engineName } from './embedded-actor.js';
-import { armPaths, TRAIN_DATA } from './paths.js';
+import { armPaths } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { resolveInput } from './resolve-input.js';
 import { generateBatch, type RolloutOutcome } from './rollout-batch.js';
@@ -37,7 +38,7 @@ async function generateRollouts(args: StepHandle, scope: ActivityScope, ports: A
   const startedAt = performance.now();
   const outcome = await rollOut(run, args, scope, ports);
   const origin: Origin = { stage: 'rollout', activity: 'generateRollouts', attempt: scope.attempt, inputs: [] };
-  const data = await run.find(TRAIN_DATA);
+  const data = await run.find(trainingData(run.recipe));
   if (data !== undefined) origin.inputs.push(data);
   await run.enter(engineName(args));
   await writeTrajectories(run.path(paths.rollouts(args.step)), outcome.trajectories);
@@ -57,7 +58,7 @@ async function rollOut(
   ports: ActivityPorts
 ): Promise<RolloutOutcome> {
   const { grpo, memory, arms, model, ablation } = run.recipe;
-  const index = await datasetIndex(run.path(TRAIN_DATA));
+  const index = await datasetIndex(run.path(trainingData(run.recipe)));
   const rows = await index.readJson<DatasetRow>(
     promptRows(args.step, grpo.promptsPerStep, index.lines, grpo.rolloutSeed)
   );

@@ -4,6 +4,7 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import { WORKER_SHUTDOWN } from '../shared/contracts/activities.js';
 import type { FailureDetails } from '../shared/contracts/failures.js';
 import type { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { AttemptMeter } from './cost/attempt-meter.js';
 import type { ProgressReport } from './progress-clock.js';
 import { toFailure } from './to-failure.js';
 import { Watchdog, type Guard } from './watchdog.js';
@@ -30,7 +31,7 @@ const LEAVE_MS = 10_000;
  * watchdog where the body asks for one, and failures only through the failure table.
  */
 export function activity<A, R>(body: (args: A, scope: ActivityScope) => Promise<R>): (args: A) => Promise<R> {
-  return (args: A): Promise<R> => new Frame().run((scope) => body(args, scope));
+  return (args: A): Promise<R> => new Frame(args).run((scope) => body(args, scope));
 }
 
 /** One attempt of an activity. */
@@ -40,6 +41,11 @@ class Frame {
   private readonly signal = AbortSignal.any([this.context.cancellationSignal, this.stop.signal]);
   private progress: ProgressReport | undefined;
   private watchdog: Watchdog | undefined;
+  private readonly meter: AttemptMeter | undefined;
+
+  constructor(args: unknown) {
+    this.meter = AttemptMeter.begin(this.context.info.activityType, args);
+  }
 
   async run<R>(body: (scope: ActivityScope) => Promise<R>): Promise<R> {
     // One signal stops hundreds of requests in flight; that many listeners are no leak.
@@ -56,6 +62,7 @@ class Frame {
     } finally {
       clearInterval(ticker);
       await this.watchdog?.end(finished);
+      await this.meter?.end(finished);
     }
   }
 
@@ -65,8 +72,10 @@ class Frame {
       report: (progress) => {
         this.progress = progress;
         this.watchdog?.take(progress);
+        this.meter?.report(progress);
       },
       watch: (guard) => {
+        this.meter?.guard(guard);
         void this.watchdog?.end(true);
         this.watchdog = new Watchdog(guard, this.context.info.startToCloseTimeoutMs, (error) => this.stop.abort(error));
       },
@@ -75,6 +84,7 @@ class Frame {
   }
 
   private beat(): void {
+    this.meter?.beat();
     this.context.heartbeat({ host: hostname(), pid: process.pid, ...this.progress });
   }
 

@@ -1,9 +1,11 @@
 import type { SetAsideArgs } from '../shared/contracts/activities.js';
+import { SCREENING } from '../shared/artifacts/training-data.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
+import { noteCost } from './cost/cost-writer.js';
 import { armPaths, hfPath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openRun } from './run-files.js';
-import { armKeyParts, dataKeyParts, evaluationKeyParts } from './stage-reuse.js';
+import { armKeyParts, dataKeyParts, evaluationKeyParts, screeningKeyParts } from './stage-reuse.js';
 
 /** Files of a training run of one phase; the smoke gate's folder and the converted model lie beside them and stay. */
 export function trainingFiles(arm: string, phase: 'smoke' | 'train'): string[] {
@@ -21,6 +23,8 @@ function filesOf(stage: string): string[] {
   switch (kind) {
     case 'data':
       return ['data'];
+    case 'screen':
+      return [SCREENING.folder];
     case 'smoke':
     case 'train':
       return trainingFiles(arm, kind);
@@ -38,6 +42,7 @@ function filesOf(stage: string): string[] {
 async function keysOf(run: RunFiles, args: SetAsideArgs, projectRoot: string): Promise<string[]> {
   const [kind, arm = ''] = args.stage.split(':');
   if (kind === 'data') return [hashJson(await dataKeyParts(run, projectRoot))];
+  if (kind === 'screen') return [hashJson(await screeningKeyParts(run))];
   if (kind === 'smoke' || kind === 'train') {
     const totalSteps = kind === 'smoke' ? run.recipe.smoke.steps : run.recipe.grpo.steps;
     const parts = await armKeyParts(run, { run: args.run, arm, phase: kind, totalSteps });
@@ -66,5 +71,6 @@ export async function setStageAside(args: SetAsideArgs, ports: ActivityPorts): P
   const run = await openRun(args.run);
   for (const key of await keysOf(run, args, ports.projectRoot)) await run.forgetStage(key);
   await run.setAside(filesOf(args.stage), args.stage.replace(':', '-'));
+  await noteCost(args.run, { discarded: args.stage, at: new Date().toISOString() });
   ports.log.info({ run: args.run.pipelineId, stage: args.stage }, 'stage set aside to be made anew');
 }

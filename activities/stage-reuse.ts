@@ -6,6 +6,7 @@ import type {
   OpenArmResult,
 } from '../shared/contracts/activities.js';
 import { isForced, writeStageKey } from '../shared/artifacts/stage-keys.js';
+import { SCREENING, trainingData } from '../shared/artifacts/training-data.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import { hashJson } from '../shared/contracts/canonical-json.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
@@ -27,12 +28,29 @@ export async function dataKeyParts(run: RunFiles, projectRoot: string): Promise<
   return {
     stage: 'data',
     code: codeVersion('data'),
-    data,
+    // Which of the rows are trained on is the screening's own key.
+    data: { ...data, screening: undefined },
     // The name of a local file says nothing about what is in it.
     localSources: await hashLocalSources(run.recipe, projectRoot),
     lengths: evaluation.lengths,
     items: evaluation.items,
     devItems: evaluation.devItems ?? null,
+  };
+}
+
+/** A screening: the base model, the rows that are tried, the limits of the loop, and how prompts are chosen. */
+export async function screeningKeyParts(run: RunFiles): Promise<KeyParts> {
+  const { data, memory, evaluation, ablation } = run.recipe;
+  return {
+    stage: 'screen',
+    code: `${codeVersion('screen')}.${CODE_VERSIONS.evaluate}`,
+    tokenizer: tokenizerName(run.recipe),
+    model: await shaOf(run, 'model.json'),
+    data: await shaOf(run, SCREENING.source),
+    memory,
+    emptyMemory: ablation?.emptyMemory === true ? true : undefined,
+    screening: data.screening,
+    serverContext: evaluation.serverContext,
   };
 }
 
@@ -46,7 +64,7 @@ export async function armKeyParts(
     code: [CODE_VERSIONS.rollout, CODE_VERSIONS.convert, CODE_VERSIONS.train, CODE_VERSIONS.checkpoint].join('.'),
     engine: run.recipe.engine,
     model: await shaOf(run, 'model.json'),
-    data: await shaOf(run, 'data/train.jsonl'),
+    data: await shaOf(run, trainingData(run.recipe)),
     memory: run.recipe.memory,
     grpo: { ...run.recipe.grpo, steps: args.totalSteps },
     arm: run.recipe.arms[args.arm],

@@ -1,3 +1,4 @@
+import { trainingData } from '../shared/artifacts/training-data.js';
 import type { StopEngineArgs, TrainingJobArgs, TrainingJobResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import type { RayJobsClient } from '../engines/ray/jobs/client.js';
@@ -5,7 +6,7 @@ import type { FollowHooks, TrainingPlan } from '../engines/ray/follow/plan.js';
 import { TrainingJob } from '../engines/ray/follow/training-job.js';
 import { launchSpec } from '../engines/ray/launch/launch-spec.js';
 import { modelFolder } from './model-folder.js';
-import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
+import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openClient } from './ray-client.js';
 import { openRun } from './run-files.js';
@@ -83,7 +84,7 @@ async function planOf(
   const checkpoints = run.path(paths.checkpoints);
   const places = {
     saveDir: checkpoints,
-    trainData: run.path(TRAIN_DATA),
+    trainData: run.path(trainingData(run.recipe)),
     modelDir: await modelFolder(recipe, ports.projectRoot),
     numRollout: totalSteps,
     dumpDir: run.path(enginePath(jobName(args))),

@@ -20,7 +20,7 @@ export interface StartFrom {
 }
 
 /** Stages with results that another run can take over, in order; conversion, verdict and report are made in every run. */
-const KINDS = ['data', 'smoke', 'train', 'evaluate'] as const;
+const KINDS = ['data', 'screen', 'smoke', 'train', 'evaluate'] as const;
 
 /**
  * Reads the recipe of a run and says which of its results a new run shall not take over: those of `stage` and of every stage
@@ -38,7 +38,7 @@ export async function prepareStartFrom(
   const directory = runDirectory(from);
   const root = dirname(directory);
   const { recipe, raw } = await readRecipeFile(join(directory, 'recipe.json'));
-  const anew = stage === undefined ? [] : stagesFrom(stage, Object.keys(recipe.arms).sort());
+  const anew = stage === undefined ? [] : stagesFrom(stage, recipe);
   const newId = id ?? `${basename(directory)}-from-${(stage ?? 'results').replaceAll(':', '-')}`;
   const target = directoryOf(root, newId);
   // A folder without a recipe is what a start left that the server refused: the run has not begun.
@@ -54,10 +54,12 @@ export async function prepareStartFrom(
 }
 
 /** A stage and everything after it. @throws UserError that names the stages there are */
-function stagesFrom(stage: string, arms: readonly string[]): string[] {
+function stagesFrom(stage: string, recipe: Recipe): string[] {
   const [kind, arm] = stage.split(':') as [string, string?];
-  const names = [...KINDS, ...['smoke', 'train'].flatMap((each) => arms.map((name) => `${each}:${name}`))];
-  const at = (KINDS as readonly string[]).indexOf(kind);
+  const arms = Object.keys(recipe.arms).sort();
+  const kinds = KINDS.filter((each) => each !== 'screen' || recipe.data.screening !== undefined);
+  const names = [...kinds, ...['smoke', 'train'].flatMap((each) => arms.map((name) => `${each}:${name}`))];
+  const at = (kinds as readonly string[]).indexOf(kind);
   if (!names.includes(stage)) {
     const near = nearestName(stage, names);
     throw new UserError(`no stage ${JSON.stringify(stage)}${near === undefined ? '' : `; did you mean “${near}”?`}`, {
@@ -65,6 +67,6 @@ function stagesFrom(stage: string, arms: readonly string[]): string[] {
       exitCode: EXIT.usage,
     });
   }
-  if (arm === undefined) return KINDS.slice(at);
-  return KINDS.slice(at).map((each) => (each === 'evaluate' ? each : `${each}:${arm}`));
+  if (arm === undefined) return kinds.slice(at);
+  return kinds.slice(at).map((each) => (each === 'evaluate' ? each : `${each}:${arm}`));
 }

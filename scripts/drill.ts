@@ -7,7 +7,7 @@ import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { nextFreePort } from '../workers/ports.js';
+import { nextFreePort } from '../shared/runtime/ports.js';
 import { takeOverTable } from './chaos/chaos-report.js';
 import { laptopChaosRecipe } from './chaos/compare-runs.js';
 import type { AccountedFault } from './chaos/ledger.js';

@@ -1,4 +1,4 @@
-import { ApplicationFailure, CancellationScope, log } from '@temporalio/workflow';
+import { ApplicationFailure, CancellationScope } from '@temporalio/workflow';
 import type { EvaluateArgs, EvaluateResult, RunHandle } from '../shared/contracts/activities.js';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { EvaluationProgress } from '../shared/contracts/progress.js';
@@ -8,6 +8,7 @@ import { fallbackRecord, type OomFallback } from './oom-fallback.js';
 import { ParentReporter } from './parent-reporter.js';
 import { RetryLoop } from './retry-loop.js';
 import { allOrFirstFailure } from './side-by-side.js';
+import { stopServing } from './stop-serving.js';
 import { round } from './thin.js';
 
 export interface EvaluatedModel {
@@ -76,16 +77,7 @@ async function evaluateOneModel(
       await reporter.send({ evaluation: { key, progress: toProgress(result) } });
     }
   } finally {
-    await CancellationScope.nonCancellable(async () => {
-      try {
-        await evaluate.stopServing.executeWithOptions(
-          { summary: `stop serving ${model.name}`, startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
-          [{ run: args.run, model: model.name }]
-        );
-      } catch (error) {
-        log.warn('the serving engine could not be stopped; it ends with its worker', { error: String(error) });
-      }
-    });
+    await stopServing(evaluate, args.run, model.name);
   }
 }
 

@@ -11,10 +11,11 @@ import type {
   PreparedData,
   ResolveResult,
   RunHandle,
+  ScreenResult,
 } from '../shared/contracts/activities.js';
 import { LOCAL_TAG, type Role } from '../shared/contracts/queues.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
-import { stageNames } from '../shared/contracts/stages.js';
+import { SCREENING_SERVER, stageNames } from '../shared/contracts/stages.js';
 import { proxiesFor, resolveProxy, type Proxies } from './activity-proxies.js';
 import { classifyFailure, toWorkflowFailure } from './classify-failure.js';
 import { grpoRun, type GrpoRunResult } from './grpo-run.js';
@@ -24,6 +25,7 @@ import { rawMember, rawTag } from './raw-recipe.js';
 import { Rewind } from './rewind.js';
 import { allOrFirstFailure } from './side-by-side.js';
 import { StageBoard } from './stage-board.js';
+import { stopServing } from './stop-serving.js';
 
 /** Children clean up (stop engines) before the parent ends, and are cancelled, not killed, when the parent is terminated. */
 const CHILD_OPTIONS = {
@@ -81,6 +83,7 @@ export class Pipeline {
     for (;;) {
       try {
         const data = await this.prepare(context);
+        await this.screen(context);
         const models = await this.runArms(context);
         await this.evaluate(context, data, models);
         return await this.conclude(context, resolved, data, models);
@@ -108,7 +111,8 @@ export class Pipeline {
 
   private declareStages(recipe: Recipe): void {
     const { board } = this;
-    for (const name of stageNames(Object.keys(recipe.arms).sort()))
+    const screened = recipe.data.screening !== undefined;
+    for (const name of stageNames(Object.keys(recipe.arms).sort(), screened))
       board.progress.declareStage(name, board.queue(roleOf(name)));
   }
 
@@ -125,6 +129,20 @@ export class Pipeline {
     );
     this.board.progress.addArtifacts(data.manifest);
     return data;
+  }
+
+  /** The base model's own tries choose the training prompts, where the recipe asks for it. */
+  private async screen({ run, recipe, proxies }: Context): Promise<void> {
+    if (recipe.data.screening === undefined) return;
+    const work = async (): Promise<ScreenResult> => {
+      try {
+        return await this.board.activity('screen', 'screenData', () => proxies.evaluate.screenData({ run }));
+      } finally {
+        await stopServing(proxies.evaluate, run, SCREENING_SERVER);
+      }
+    };
+    const screened = await this.board.stage('screen', ['evaluate'], work, (value) => value.reused);
+    this.board.progress.addArtifacts(screened.manifest);
   }
 
   private async runArms(context: Context): Promise<EvaluatedModel[]> {
@@ -264,6 +282,7 @@ export class Pipeline {
 function roleOf(stage: string): Role {
   const kind = stage.split(':')[0];
   if (kind === 'smoke' || kind === 'train') return 'train';
+  if (kind === 'screen') return 'evaluate';
   return kind === 'convert' || kind === 'evaluate' ? kind : 'data';
 }
 

@@ -23,7 +23,10 @@ export function addVerify(context: CommandContext): void {
     const print = (check: VerifyCheck): void => terminal.out(checkLines(check));
     const report = await verifyRun(runDirectory(run), options.json === true ? undefined : print);
     if (options.json === true) terminal.out(JSON.stringify(report));
-    else terminal.out(`${report.directory}: ${report.passed ? 'everything is as it says' : 'NOT as it says'}`);
+    else {
+      for (const sentence of report.notDerived) terminal.out(`· by hash only ${sentence}`);
+      terminal.out(`${report.directory}: ${report.passed ? 'everything is as it says' : 'NOT as it says'}`);
+    }
     return report.passed ? EXIT.ok : EXIT.failed;
   });
 }

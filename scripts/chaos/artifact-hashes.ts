@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Records of the run itself: times, attempts, folders, tags. Everything else must have the same bytes in every run. */
-const RUN_RECORDS = new Set(['timeline.json', 'report.html', 'manifest.json', 'recipe.json']);
+/** Records of the run itself: times, cost, attempts, folders, tags. Everything else must have the same bytes in every run. */
+const RUN_RECORDS = new Set(['timeline.json', 'cost.json', 'report.html', 'manifest.json', 'recipe.json']);
 
 /** What was seen of a stall. */
 const EVIDENCE = 'evidence';

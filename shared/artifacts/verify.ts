@@ -7,6 +7,7 @@ import { readManifest } from './manifest.js';
 import { CheckBuilder, type VerifyCheck } from './verify/check.js';
 import { verifyEvaluations, verifyVerdict } from './verify/verify-evaluations.js';
 import { verifyFiles, verifyManifest } from './verify/verify-files.js';
+import { verifyScreening } from './verify/verify-screening.js';
 import { verifySteps } from './verify/verify-steps.js';
 
 export type { VerifyCheck } from './verify/check.js';
@@ -18,7 +19,17 @@ export interface VerifyReport {
   /** True when no check found a problem. */
   passed: boolean;
   checks: VerifyCheck[];
+  /** What only its hash vouches for, one sentence each. */
+  notDerived: readonly string[];
 }
+
+/** Nothing in a run's folder could give these again; a lie in them is found only by the hash that was taken when they were made. */
+const NOT_DERIVED: readonly string[] = [
+  'sampled tokens, their log-probabilities, memories and responses: the models would have to be run again',
+  'KL, entropy, gradient norm and log-probability differences of each step: they need that step’s weights; what must hold of them whatever the weights is checked',
+  'weights of checkpoints and converted models',
+  'times, attempts and cost: records of what happened',
+];
 
 /**
  * Checks a run's directory off-line: hashes of every file, then everything that follows from other files is computed again
@@ -46,9 +57,15 @@ export async function verifyRun(directory: string, onCheck?: (check: VerifyCheck
   const recipe = await readRecipe(absolute);
   if (recipe instanceof CheckBuilder) add(recipe.done());
   else {
-    for (const derive of [verifySteps, verifyEvaluations, verifyVerdict]) add(await derive(absolute, recipe));
+    for (const derive of [verifyScreening, verifySteps, verifyEvaluations, verifyVerdict])
+      add(await derive(absolute, recipe));
   }
-  return { directory: absolute, passed: checks.every(({ problemCount }) => problemCount === 0), checks };
+  return {
+    directory: absolute,
+    passed: checks.every(({ problemCount }) => problemCount === 0),
+    checks,
+    notDerived: NOT_DERIVED,
+  };
 }
 
 async function hashChecks(directory: string): Promise<VerifyCheck[]> {

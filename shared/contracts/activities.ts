@@ -52,6 +52,18 @@ export interface PreparedData {
   reused: boolean;
 }
 
+/** The training prompts that the base model's own tries chose. */
+export interface ScreenResult {
+  manifest: ArtifactRef;
+  train: ArtifactRef;
+  /** Prompts tried, usable, and in each split. */
+  candidates: number;
+  usable: number;
+  trainPrompts: number;
+  heldOutPrompts: number;
+  reused: boolean;
+}
+
 export interface OpenArmArgs extends ArmHandle {
   totalSteps: number;
 }
@@ -267,6 +279,7 @@ export interface ConvertActivities {
 
 /** Activities of role `evaluate`. */
 export interface EvaluateActivities {
+  screenData(args: { run: RunHandle }): Promise<ScreenResult>;
   evaluateModel(args: EvaluateArgs): Promise<EvaluateResult>;
   stopServing(args: { run: RunHandle; model: string }): Promise<void>;
 }

@@ -41,7 +41,7 @@ export type PipelineState = 'running' | 'paused' | 'halted' | 'completed' | 'fai
 export type StageState = 'pending' | 'running' | 'done' | 'reused' | 'failed' | 'halted' | 'cancelled';
 
 export interface StageProgress {
-  /** `resolve`, `data`, `smoke:<arm>`, `train:<arm>`, `convert:<arm>`, `evaluate`, `judge`, `report`. */
+  /** `resolve`, `data`, `screen` (where the recipe has it), `smoke:<arm>`, `train:<arm>`, `convert:<arm>`, `evaluate`, `judge`, `report`. */
   name: string;
   state: StageState;
   /** Task queue that does the stage's work. */

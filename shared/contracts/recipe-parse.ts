@@ -14,7 +14,8 @@ const LARGEST_RECIPE = 1024 * 1024;
  * Checks a recipe and fills in every default.
  *
  * @param where - where it came from, for the message: a file's name or “the workflow argument”
- * @returns the normalized recipe: all defaults present, `onHalt` decided by the engine, `pauseAfter` a list, `$schema` dropped
+ * @returns the normalized recipe: all defaults present, `onHalt` decided by the engine, `pauseAfter` a list, `$schema` dropped,
+ * `data.screening.maxPasses` one less than its tries
  * @throws PipelineError RecipeInvalid whose `details.problems` names every wrong field
  */
 export function parseRecipe(value: unknown, where: string): Recipe {
@@ -22,9 +23,12 @@ export function parseRecipe(value: unknown, where: string): Recipe {
   const parsed = recipeSchema.safeParse(value);
   const problems = [...(parsed.success ? [] : schemaProblems(value, parsed.error.issues)), ...ruleProblems(value)];
   if (!parsed.success || problems.length > 0) throw invalid(where, [...new Set(problems)]);
-  const { $schema: _, onHalt, pauseAfter, ...rest } = parsed.data;
+  const { $schema: _, onHalt, pauseAfter, data, ...rest } = parsed.data;
+  const { screening } = data;
+  const maxPasses = screening === undefined ? 0 : (screening.maxPasses ?? screening.tries - 1);
   return {
     ...rest,
+    data: screening === undefined ? data : { ...data, screening: { ...screening, maxPasses } },
     onHalt: onHalt ?? (rest.engine === 'ray' ? 'wait' : 'fail'),
     pauseAfter: typeof pauseAfter === 'string' ? [pauseAfter] : pauseAfter,
   };

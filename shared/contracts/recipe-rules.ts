@@ -59,6 +59,26 @@ function fileRules(recipe: Members, data: Members): string[] {
   ];
 }
 
+/** What cannot be fulfilled whatever the base model does. */
+function screeningRules(recipe: Members): string[] {
+  const data = members(recipe['data']);
+  if (!has(data, 'screening')) return [];
+  const screening = members(data['screening']);
+  const { tries = 8, minPasses = 1, train, heldOut = 0, candidates } = screening;
+  const { maxPasses = typeof tries === 'number' ? tries - 1 : undefined } = screening;
+  const problems: string[] = [];
+  if (typeof tries === 'number' && typeof maxPasses === 'number' && maxPasses >= tries)
+    problems.push(
+      `data.screening.maxPasses: expected less than tries (${tries}): a prompt that is always solved teaches nothing, found ${maxPasses}`
+    );
+  if (typeof minPasses === 'number' && typeof maxPasses === 'number' && minPasses > maxPasses)
+    problems.push(`data.screening.minPasses: expected at most maxPasses (${maxPasses}), found ${minPasses}`);
+  const wanted = (typeof train === 'number' ? train : 0) + (typeof heldOut === 'number' ? heldOut : 0);
+  if (typeof candidates === 'number' && candidates < wanted)
+    problems.push(`data.screening.candidates: expected at least train + heldOut (${wanted}), found ${candidates}`);
+  return problems;
+}
+
 function armRules(recipe: Members): string[] {
   if (typeof recipe['arms'] !== 'object') return [];
   const arms = members(recipe['arms']);
@@ -171,7 +191,10 @@ function clipRules(recipe: Members): string[] {
 function pauseRules(recipe: Members): string[] {
   const given = recipe['pauseAfter'];
   const wanted = typeof given === 'string' ? [given] : Array.isArray(given) ? given : [];
-  const stages = stageNames(Object.keys(members(recipe['arms'])).sort()).slice(1, -1);
+  const stages = stageNames(
+    Object.keys(members(recipe['arms'])).sort(),
+    has(members(recipe['data']), 'screening')
+  ).slice(1, -1);
   const known = [...new Set([...stages, ...stages.map((stage) => stage.split(':')[0] as string)])];
   return wanted
     .filter((stage): stage is string => typeof stage === 'string' && stage !== '' && !known.includes(stage))
@@ -218,5 +241,7 @@ function ablationRules(recipe: Members): string[] {
 export function ruleProblems(value: unknown): string[] {
   const recipe = members(value);
   const rules = [modelRules, engineRules, dataRules, armRules, clusterRules, budgetRules, listRules, clipRules];
-  return [...rules, servingRules, pauseRules, fallbackRules, ablationRules].flatMap((rule) => rule(recipe));
+  return [...rules, screeningRules, servingRules, pauseRules, fallbackRules, ablationRules].flatMap((rule) =>
+    rule(recipe)
+  );
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cluster, serving } from './recipe-cluster.js';
+import { data } from './recipe-data.js';
 import { LOCAL_TAG, TAG_PATTERN } from './queues.js';
 
 /**
@@ -10,7 +11,6 @@ import { LOCAL_TAG, TAG_PATTERN } from './queues.js';
 
 const positiveInt = z.int().min(1);
 const tokens = (text: string) => positiveInt.describe(`${text} Unit: tokens.`);
-const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const commit = z.string().regex(/^[0-9a-f]{40}$/);
 
 const model = z.strictObject({
@@ -23,33 +23,6 @@ const model = z.strictObject({
     ),
   id: z.string().min(1).optional().describe('Hugging Face model id, e.g. Qwen/Qwen3-4B.'),
   revision: commit.optional().describe('Commit of the model repository; required with `id`.'),
-});
-
-const generatedData = z
-  .strictObject({
-    seed: z.int().min(0).default(7).describe('Seed of the generator.'),
-    trainItems: positiveInt.default(800).describe('Training tasks.'),
-    devItems: positiveInt.default(256).describe('Tasks of the boxed-EM development set.'),
-    trainChunks: positiveInt.default(4).describe('Chunks of a training context.'),
-    factsPerChunk: positiveInt.default(8).describe('Facts (three tokens each) of one chunk.'),
-  })
-  .describe('Makes the laptop task with a seeded generator.');
-
-const dataFiles = z.strictObject({
-  train: z.string().min(1).describe('Training rows: parquet, JSON or JSONL.'),
-  dev: z.string().min(1).describe('HotpotQA development rows (boxed EM).'),
-  eval: z
-    .record(z.string().regex(/^[1-9][0-9]*$/), z.string().min(1))
-    .describe('Evaluation file of each length; the key is the length.'),
-});
-
-const data = z.strictObject({
-  generate: generatedData.optional(),
-  repo: z.string().min(1).optional().describe('Hugging Face dataset id.'),
-  revision: commit.optional().describe('Commit of the dataset; required with `repo`.'),
-  files: dataFiles.optional().describe('File names in the dataset, or local paths when there is no `repo`.'),
-  sha256: z.record(z.string(), sha256).optional().describe('Expected SHA-256 of source files, by file name.'),
-  limitTrain: positiveInt.optional().describe('Use only the first rows of the training file.'),
 });
 
 const memory = z.strictObject({
@@ -260,7 +233,7 @@ export const recipeSchema = z.strictObject({
     .union([z.string().min(1), z.array(z.string().min(1))])
     .default([])
     .describe(
-      'Stage or stages after which the run waits for `decide`: data, smoke, train, convert, evaluate, judge; with an arm as in train:relax.'
+      'Stage or stages after which the run waits for `decide`: data, screen, smoke, train, convert, evaluate, judge; with an arm as in train:relax.'
     ),
   notify: notify.optional().describe('Webhook for halt, pause and end of the run.'),
   watchdog: watchdog.prefault({}).describe('Detects work that does not get on.'),

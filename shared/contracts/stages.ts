@@ -1,10 +1,17 @@
 /** Names of a pipeline's stages and which depend on which. */
 
-/** @returns the stages of a pipeline in the order of the chain, arm by arm. */
-export function stageNames(arms: readonly string[]): string[] {
+/** Name of the served base model of the screening's tries, apart from that of the evaluations. */
+export const SCREENING_SERVER = 'screening';
+
+/**
+ * @param screened the recipe has a Pass@N screening of its training prompts
+ * @returns the stages of a pipeline in the order of the chain, arm by arm.
+ */
+export function stageNames(arms: readonly string[], screened = false): string[] {
   return [
     'resolve',
     'data',
+    ...(screened ? ['screen'] : []),
     ...arms.flatMap((arm) => [`smoke:${arm}`, `train:${arm}`, `convert:${arm}`]),
     'evaluate',
     'judge',
@@ -13,19 +20,10 @@ export function stageNames(arms: readonly string[]): string[] {
 }
 
 /** Order within the chain; stages of different arms do not depend on each other. */
-const RANKS: Readonly<Record<string, number>> = {
-  resolve: 0,
-  data: 1,
-  smoke: 2,
-  train: 3,
-  convert: 4,
-  evaluate: 5,
-  judge: 6,
-  report: 7,
-};
+const ORDER = ['resolve', 'data', 'screen', 'smoke', 'train', 'convert', 'evaluate', 'judge', 'report'];
 
 function rankOf(stage: string): number {
-  return RANKS[stage.split(':')[0] as string] ?? -1;
+  return ORDER.indexOf(stage.split(':')[0] as string);
 }
 
 function armOf(stage: string): string | undefined {

@@ -16,13 +16,15 @@ export interface ScreeningWish {
   train: number;
   /** Prompts of the held-out split. */
   heldOut: number;
+  /** Successes of a usable prompt. Default: 1 … samples − 1. */
+  passes?: { min: number; max: number };
 }
 
 /** Items of each split, ascending. */
 export interface ScreeningSplits {
   train: number[];
   heldOut: number[];
-  /** Prompts with both a success and a failure. */
+  /** Prompts with both a success and a failure, within the wished range. */
   usable: number;
   /** Of those, the ones with a success share from a quarter to three quarters (2–6 of 8). */
   preferred: number;
@@ -38,11 +40,12 @@ export interface ScreeningSplits {
  * @throws PipelineError DataInvalid when fewer are usable than wanted
  */
 export function selectPrompts(prompts: readonly ScreenedPrompt[], wish: ScreeningWish): ScreeningSplits {
+  const { min, max } = wish.passes ?? { min: 1, max: wish.samples - 1 };
   const seen = new Set<string>();
   const usable: ScreenedPrompt[] = [];
   let repeated = 0;
   for (const prompt of [...prompts].sort((a, b) => a.item - b.item)) {
-    if (prompt.successes <= 0 || prompt.successes >= wish.samples) continue;
+    if (prompt.successes < min || prompt.successes > max) continue;
     if (seen.has(prompt.sha256)) repeated += 1;
     else usable.push(prompt);
     seen.add(prompt.sha256);
@@ -55,7 +58,7 @@ export function selectPrompts(prompts: readonly ScreenedPrompt[], wish: Screenin
   if (ordered.length < wanted)
     throw new PipelineError(
       'DataInvalid',
-      `${ordered.length} of ${prompts.length} prompts have both a success and a failure in ${wish.samples} tries; ${wanted} are wanted`,
+      `${ordered.length} of ${prompts.length} prompts have ${rangeText(min, max, wish.samples)} in ${wish.samples} tries; ${wanted} are wanted`,
       { cure: 'Screen more candidate prompts, or ask for fewer.' }
     );
   const items = (from: number, to: number): number[] =>
@@ -70,6 +73,10 @@ export function selectPrompts(prompts: readonly ScreenedPrompt[], wish: Screenin
     preferred: preferred.length,
     repeated,
   };
+}
+
+function rangeText(min: number, max: number, samples: number): string {
+  return min === 1 && max === samples - 1 ? 'both a success and a failure' : `${min} to ${max} successes`;
 }
 
 /** How many prompts had 0, 1, … successes. */

@@ -3,10 +3,13 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { readManifest } from '../artifacts/manifest.js';
 import { readSidecars } from '../artifacts/sidecar.js';
+import { SCREENING } from '../artifacts/training-data.js';
 import type { Progress } from '../contracts/progress.js';
 import { PipelineError } from '../contracts/pipeline-error.js';
 import type { Recipe } from '../contracts/recipe.js';
 import type { DataArtifact, DataManifest } from '../data/data-manifest.js';
+import { COST_FILE, readCost, type CostSummary } from '../cost/summarize-cost.js';
+import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Verdict } from '../scoring/verdict.js';
 import { count, plural } from './format.js';
@@ -51,7 +54,11 @@ export async function loadRun(directory: string): Promise<RunData> {
     name: basename(absolute),
     ...defined({ recipe }),
     ...defined({ progress: await reader.json<Progress>('timeline.json') }),
+    ...defined({ cost: await loadCost(reader) }),
     ...defined({ verdict: await reader.json<Verdict>('verdict.json') }),
+    ...(recipe?.data.screening === undefined
+      ? {}
+      : defined({ screening: await reader.json<ScreeningManifest>(SCREENING.manifest) })),
     arms,
     evaluations,
     models: [...models, ...new Set(others)],
@@ -119,6 +126,12 @@ async function isFolder(path: string): Promise<boolean> {
     (facts) => facts.isDirectory(),
     () => false
   );
+}
+
+/** Of a finished run the published cost; of another what was noted so far. */
+async function loadCost(reader: RunReader): Promise<CostSummary | undefined> {
+  if (existsSync(reader.path(COST_FILE))) return await reader.json<CostSummary>(COST_FILE);
+  return await readCost(reader.directory);
 }
 
 async function loadArms(reader: RunReader, recipe: Recipe | undefined): Promise<ArmData[]> {

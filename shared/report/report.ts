@@ -4,12 +4,14 @@ import { renderPage } from './page.js';
 import type { RunData } from './run-data.js';
 import { collectSamples, type SampleCollection } from './samples/collect-samples.js';
 import { comparabilitySection } from './sections/comparability.js';
+import { costSection } from './sections/cost.js';
 import { deviationsSection } from './sections/deviations.js';
 import { evaluationSection } from './sections/evaluation.js';
 import { keyFigures, masthead } from './sections/head.js';
 import { ledgerSection } from './sections/ledger.js';
 import { provenanceSection } from './sections/provenance.js';
 import { samplesSection } from './sections/samples.js';
+import { screeningSection } from './sections/screening.js';
 import { timelineSection } from './sections/timeline.js';
 import { trainingSection } from './sections/training.js';
 import { verdictSection } from './sections/verdict.js';
@@ -25,11 +27,18 @@ const CONTENTS: readonly [id: string, label: string][] = [
   ['training', 'Training'],
   ['samples', 'Samples'],
   ['comparison', 'Comparison'],
+  ['screening', 'Screening'],
   ['ledger', 'Ledger'],
   ['timeline', 'Timeline'],
+  ['cost', 'Cost'],
   ['deviations', 'Deviations'],
   ['provenance', 'Provenance'],
 ];
+
+/** Sections of this run: the screening only where the recipe has one. */
+function contents({ recipe }: RunData): typeof CONTENTS {
+  return CONTENTS.filter(([id]) => id !== 'screening' || recipe?.data.screening !== undefined);
+}
 
 /**
  * Renders a run as one self-contained HTML page of at most 5 MB from the files of its directory alone: no network, no
@@ -60,13 +69,13 @@ function body(data: RunData, samples: SampleCollection): Html {
       <div class="wrap">${verdictSection(data)} ${keyFigures(data)}</div>
       <nav class="contents" aria-label="Contents">
         <ul class="wrap">
-          ${CONTENTS.map(([id, label]) => html`<li><a href="#${id}">${label}</a></li>`)}
+          ${contents(data).map(([id, label]) => html`<li><a href="#${id}">${label}</a></li>`)}
         </ul>
       </nav>
       <div class="wrap">
         ${evaluationSection(data)} ${trainingSection(data)} ${samplesSection(data, samples)}
-        ${comparabilitySection(data)} ${ledgerSection(data)} ${timelineSection(data)} ${deviationsSection(data)}
-        ${provenanceSection(data)}
+        ${comparabilitySection(data)} ${screeningSection(data)} ${ledgerSection(data)} ${timelineSection(data)}
+        ${costSection(data)} ${deviationsSection(data)} ${provenanceSection(data)}
       </div>
     </main>
     <footer>

@@ -3,6 +3,8 @@ import type { Recipe } from '../contracts/recipe.js';
 import type { ArtifactKind } from '../contracts/artifact.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Verdict } from '../scoring/verdict.js';
+import type { CostSummary } from '../cost/summarize-cost.js';
+import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { Producer } from '../artifacts/sidecar.js';
 
 /** Everything a report is made from, as far as it was found in the run's directory. */
@@ -13,8 +15,11 @@ export interface RunData {
   name: string;
   recipe?: Recipe;
   progress?: Progress;
+  cost?: CostSummary;
   verdict?: Verdict;
   /** In the recipe's order. */
+  /** Of a Pass@N screening, where the recipe has one. */
+  screening?: ScreeningManifest;
   arms: ArmData[];
   evaluations: EvaluationData[];
   /** `base` first, then the arms. */

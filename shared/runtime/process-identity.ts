@@ -13,6 +13,12 @@ const START_FIELD_AFTER_COMMAND = 19;
 /** Field that holds the state; `Z` is a process that ended and was not yet collected, `T` and `t` are stopped ones. */
 const STATE_FIELD_AFTER_COMMAND = 0;
 
+/** Fields that hold the user and system time of all of a process's threads (proc(5), fields 14 and 15). */
+const TIME_FIELDS_AFTER_COMMAND = [11, 12] as const;
+
+/** `USER_HZ`, the unit of times in `/proc`: 100 on every architecture that Node runs on. Unit: 1/s. */
+const TICKS_PER_SECOND = 100;
+
 function statFields(pid: number): string[] | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -36,6 +42,13 @@ export function isStopped(identity: ProcessIdentity): boolean {
 export function identify(pid: number): ProcessIdentity {
   const start = statFields(pid)?.[START_FIELD_AFTER_COMMAND];
   return { pid, start: start === undefined ? null : Number(start) };
+}
+
+/** CPU time that a process has spent, seconds; undefined when it is gone, or the system does not say. */
+export function cpuSeconds({ pid, start }: ProcessIdentity): number | undefined {
+  const fields = statFields(pid);
+  if (fields === undefined || Number(fields[START_FIELD_AFTER_COMMAND]) !== start) return undefined;
+  return TIME_FIELDS_AFTER_COMMAND.reduce((sum, at) => sum + Number(fields[at]), 0) / TICKS_PER_SECOND;
 }
 
 /** Whether the very process still runs: same number and, where known, same start time. */

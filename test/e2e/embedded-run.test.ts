@@ -8,6 +8,7 @@ import { liveEngines } from '../../scripts/chaos/engines.js';
 import { leftovers } from '../../scripts/chaos/leftovers.js';
 import { readStageKeys } from '../../shared/artifacts/stage-keys.js';
 import type { Progress } from '../../shared/contracts/progress.js';
+import { COST_FILE, type CostSummary } from '../../shared/cost/summarize-cost.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
 import { freshTag, start, temporaryRoot, tinyRecipe, withRealWorkers } from './support.js';
@@ -32,6 +33,10 @@ async function run(
     await handle.result();
     return await progress();
   });
+}
+
+function costOf(root: string, id: string): CostSummary {
+  return JSON.parse(readFileSync(join(root, id, COST_FILE), 'utf8')) as CostSummary;
 }
 
 beforeAll(async () => {
@@ -86,6 +91,17 @@ describe('the laptop pipeline on the embedded engine', () => {
     }
   });
 
+  it('says what every stage took, and that nothing of it was wasted', () => {
+    const { stages, total, wastedShare } = costOf(calm.root, 'calm');
+    for (const stage of ['data', 'smoke:relax', 'train:vime', 'convert:relax', 'evaluate'])
+      expect(stages.find((each) => each.stage === stage)?.workerCpuSeconds, stage).toBeGreaterThan(0);
+    for (const stage of ['train:relax', 'evaluate'])
+      expect(stages.find((each) => each.stage === stage)?.engineCpuSeconds, stage).toBeGreaterThan(0);
+    expect(total).toMatchObject({ failed: 0, gpuSeconds: 0 });
+    expect(wastedShare).toBe(0);
+    expect(readFileSync(join(calm.root, 'calm', 'report.html'), 'utf8')).toContain('What it cost');
+  });
+
   it('leaves no process, lease or unfinished file behind', () => {
     expect(leftovers(calm.root)).toEqual([]);
   });
@@ -107,6 +123,10 @@ describe('the laptop pipeline on the embedded engine', () => {
         expect(progress.state).toBe('completed');
         expect(artifactHashes(join(root, 'killed'))).toEqual(calmHashes);
         expect(leftovers(root)).toEqual([]);
+        const { total, wastedShare } = costOf(root, 'killed');
+        expect(total.failed).toBe(progress.failedAttempts);
+        // The engine may have had no work when it was killed, and then nobody noticed.
+        expect(total.failed === 0 || wastedShare > 0).toBe(true);
       } finally {
         await remove();
       }

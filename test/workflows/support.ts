@@ -158,6 +158,18 @@ export class BookKeeping {
         (args: { arm: string }) => `convertCheckpoint:${args.arm}`,
         () => ({ model: ref('hf'), tensors: 12, largestDifference: 0.1, reused })
       ),
+      screenData: this.wrap(
+        () => 'screenData',
+        () => ({
+          manifest: ref('screening/screening.json'),
+          train: ref('screening/train.jsonl'),
+          candidates: 10,
+          usable: 6,
+          trainPrompts: 4,
+          heldOutPrompts: 2,
+          reused,
+        })
+      ),
       evaluateModel: this.wrap(
         (args: { model: string; dataset: string; acceptErrors?: boolean }) =>
           `evaluateModel:${args.model}:${args.dataset}${args.acceptErrors ? ':accepted' : ''}`,

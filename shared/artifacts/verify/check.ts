@@ -70,6 +70,11 @@ export function sameValue(a: unknown, b: unknown): boolean {
   );
 }
 
+/** A value as it comes back from JSON: without members that are undefined. */
+export function jsonOf(value: unknown): unknown {
+  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
+}
+
 function show(value: unknown): string {
   const text = value === undefined ? 'not there' : JSON.stringify(value);
   return text.length > 120 ? `${text.slice(0, 117)}…` : text;

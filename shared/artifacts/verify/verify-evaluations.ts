@@ -9,7 +9,7 @@ import { scoreResponse } from '../../scoring/metrics.js';
 import { hashFile } from '../atomic-file.js';
 import { judgeDirectory, recipeDatasets } from '../judge-directory.js';
 import { readJsonLines } from '../json-lines.js';
-import { CheckBuilder, type VerifyCheck } from './check.js';
+import { CheckBuilder, jsonOf, type VerifyCheck } from './check.js';
 
 /** What a summary has to add up to; texts are dropped as soon as they are scored. */
 type ScoredSample = Pick<
@@ -28,10 +28,10 @@ export async function verifyEvaluations(directory: string, recipe: Recipe): Prom
     for (const model of ['base', ...Object.keys(recipe.arms)]) {
       const path = join(directory, 'eval', model, dataset);
       if (!existsSync(`${path}.summary.json`)) continue;
-      if (rows.size === 0) await check.attempt(`data/${dataset}.jsonl`, () => readAnswers(directory, dataset, rows));
-      await check.attempt(`eval/${model}/${dataset}`, () =>
-        verifyEvaluation(directory, { model, dataset, rows }, check)
-      );
+      const data = `data/${dataset}.jsonl`;
+      if (rows.size === 0) await check.attempt(data, () => readAnswers(directory, data, rows));
+      const name = `eval/${model}/${dataset}`;
+      await check.attempt(name, () => verifyEvaluation(directory, { name, model, data, rows }, check));
     }
   }
   return check.done();
@@ -55,31 +55,32 @@ export async function verifyVerdict(directory: string, recipe: Recipe): Promise<
   return check.done();
 }
 
-/** A value as it comes back from JSON: without members that are undefined. */
-function jsonOf(value: unknown): unknown {
-  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
-}
-
-interface Answers {
+/** What a person may look up of a data row. */
+export interface Answers {
   question: string;
   answers: string[];
 }
 
-async function readAnswers(directory: string, dataset: string, rows: Map<number, Answers>): Promise<void> {
-  await readJsonLines(join(directory, 'data', `${dataset}.jsonl`), (value) => {
+/** Questions and answers of a converted data set, by row. */
+export async function readAnswers(directory: string, data: string, rows: Map<number, Answers>): Promise<void> {
+  await readJsonLines(join(directory, data), (value) => {
     const { metadata } = value as DatasetRow;
     rows.set(rows.size, { question: metadata.question, answers: metadata.ground_truth });
   });
 }
 
-interface Place {
+/** An evaluation in a run: `<name>.jsonl` and `<name>.summary.json`, of a model on a data file. */
+export interface Place {
+  name: string;
   model: string;
-  dataset: string;
+  /** Data file, relative to the run. */
+  data: string;
   rows: ReadonlyMap<number, Answers>;
 }
 
-async function verifyEvaluation(directory: string, place: Place, check: CheckBuilder): Promise<void> {
-  const name = `eval/${place.model}/${place.dataset}`;
+/** One evaluation's samples scored again, and its summary added up again. */
+export async function verifyEvaluation(directory: string, place: Place, check: CheckBuilder): Promise<void> {
+  const { name } = place;
   const path = join(directory, name);
   const summary = JSON.parse(await readFile(`${path}.summary.json`, 'utf8')) as Record<string, unknown>;
   const perItem = typeof summary['sampling_count'] === 'number' ? summary['sampling_count'] : 1;
@@ -96,7 +97,7 @@ async function verifyEvaluation(directory: string, place: Place, check: CheckBui
   const derived: Record<string, unknown> = {
     ...aggregate(samples as EvaluationSample[]),
     contexts_truncated: samples.filter((sample) => sample.context_truncated).length,
-    data_sha256: (await hashFile(join(directory, 'data', `${place.dataset}.jsonl`))).sha256,
+    data_sha256: (await hashFile(join(directory, place.data))).sha256,
     model: place.model,
     context_tokens: sum('context_tokens'),
     tokens_read: sum('tokens_read'),

@@ -1,3 +1,4 @@
+import { parseRewardCsv } from '../judge-directory.js';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,17 +8,21 @@ import type { Trajectory } from '../../contracts/trajectory.js';
 import { promptRows } from '../../grpo/prompt-schedule.js';
 import { conversionOptions } from '../../grpo/conversion-options.js';
 import { convertTrajectories } from '../../grpo/rows.js';
+import { lengthFacts } from '../../grpo/step-facts.js';
 import { scoreTrajectory } from '../../scoring/reward.js';
-import { parseRewardCsv } from '../judge-directory.js';
 import { readJsonLines } from '../json-lines.js';
 import { readRows } from '../rows-parquet.js';
+import { trainingData } from '../training-data.js';
 import { readTrajectories } from '../trajectories-parquet.js';
 import { CheckBuilder, type VerifyCheck } from './check.js';
+import { checkMetrics, rowCounts } from './step-bounds.js';
+import { verifySeries } from './verify-series.js';
 
 /** `train/step-NNNNNN.json`, as far as it follows from the trajectories. */
-type StepRecord = Record<string, unknown> & { step: number };
+export type StepRecord = Record<string, unknown> & { step: number };
 
-interface Phase {
+/** A training run of an arm in a run's folder. */
+export interface Phase {
   directory: string;
   recipe: Recipe;
   arm: string;
@@ -39,9 +44,9 @@ interface Answer {
 export async function verifySteps(directory: string, recipe: Recipe): Promise<VerifyCheck> {
   const check = new CheckBuilder(
     'steps',
-    'reward of every trajectory, training rows, turn ledger and series, again from the saved trajectories'
+    'rewards, advantages, training rows, turn ledger, token counts and series, again from the saved trajectories; loss and ratios within their bounds'
   );
-  const answers = await readAnswers(join(directory, 'data', 'train.jsonl'), check);
+  const answers = await readAnswers(directory, trainingData(recipe), check);
   for (const arm of Object.keys(recipe.arms)) {
     const common = { directory, recipe, arm, answers };
     await verifyPhase({ ...common, folder: `arms/${arm}/smoke`, steps: recipe.smoke.steps }, check);
@@ -50,10 +55,10 @@ export async function verifySteps(directory: string, recipe: Recipe): Promise<Ve
   return check.done();
 }
 
-async function readAnswers(path: string, check: CheckBuilder): Promise<Answer[]> {
+async function readAnswers(directory: string, data: string, check: CheckBuilder): Promise<Answer[]> {
   const answers: Answer[] = [];
-  await check.attempt('data/train.jsonl', async () => {
-    await readJsonLines(path, (value) => {
+  await check.attempt(data, async () => {
+    await readJsonLines(join(directory, data), (value) => {
       const row = value as DatasetRow;
       answers.push({ label: row.label, groundTruth: row.metadata.ground_truth });
     });
@@ -106,8 +111,32 @@ async function verifyStep(
     trimmed_rows: trimmedRows,
     consumed_rows: producedRows,
   };
-  for (const [field, value] of Object.entries(derived)) {
-    check.equal(`${phase.folder}/train/${name}.json, ${field}`, record[field], value);
+  const facts = { ...rowCounts(rows), ...lengthFacts(trajectories, rows) };
+  const where = `${phase.folder}/train/${name}.json`;
+  for (const [field, value] of Object.entries({ ...derived, ...facts }))
+    check.equal(`${where}, ${field}`, record[field], value);
+  if (phase.recipe.engine === 'embedded') checkMetrics(where, record, rows, phase.recipe.grpo, check);
+  await verifyFacts(
+    phase,
+    name,
+    { ...derived, ...facts, ...tokenCounts(trajectories), produced_rows: producedRows },
+    check
+  );
+}
+
+/** The small files beside trajectories and rows, from which a repeated activity answers. */
+async function verifyFacts(
+  phase: Phase,
+  name: string,
+  derived: Readonly<Record<string, unknown>>,
+  check: CheckBuilder
+): Promise<void> {
+  for (const folder of ['rollouts', 'rows']) {
+    const path = `${phase.folder}/${folder}/${name}.json`;
+    await check.attempt(path, async () => {
+      const facts = JSON.parse(await readFile(join(phase.directory, path), 'utf8')) as Record<string, unknown>;
+      for (const [field, value] of Object.entries(facts)) check.equal(`${path}, ${field}`, value, derived[field]);
+    });
   }
 }
 
@@ -127,6 +156,13 @@ async function verifyJobSeries(phase: Phase, check: CheckBuilder): Promise<void>
     check.equal(`${phase.folder}/reward.csv`, parseRewardCsv(csv, await readFile(csv, 'utf8')), derived);
     check.equal(`${source}, steps`, derived.length, phase.steps);
   });
+}
+
+function tokenCounts(trajectories: readonly Trajectory[]): Record<string, number> {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const sampled = turns.reduce((sum, { responseLength }) => sum + responseLength, 0);
+  const all = turns.reduce((sum, { tokens }) => sum + tokens.length, 0);
+  return { sampled_tokens: sampled, prompt_tokens: all - sampled };
 }
 
 /** Scores the final outputs again, against the data rows that the schedule gives this step. */
@@ -149,49 +185,4 @@ function verifyRewards(phase: Phase, step: number, trajectories: readonly Trajec
     const recorded = [trajectory.reward, trajectory.prediction, trajectory.diagnostic];
     check.equal(`${where}, reward`, recorded, [scored.score, scored.prediction, scored.diagnostic]);
   }
-}
-
-/** reward.csv, metrics.csv and the smoke gate are copies of the steps' records: cell by cell. */
-async function verifySeries(phase: Phase, records: readonly StepRecord[], check: CheckBuilder): Promise<void> {
-  const path = (name: string): string => join(phase.directory, phase.folder, name);
-  if (existsSync(path('reward.csv'))) {
-    await check.attempt(`${phase.folder}/reward.csv`, async () => {
-      const points = parseRewardCsv(path('reward.csv'), await readFile(path('reward.csv'), 'utf8'));
-      const derived = records.map(({ step, mean_reward: reward }) => ({ step, reward }));
-      check.equal(`${phase.folder}/reward.csv`, points, derived);
-      check.equal(`${phase.folder}/reward.csv, steps`, points.length, phase.steps);
-    });
-  }
-  if (existsSync(path('metrics.csv'))) {
-    await check.attempt(`${phase.folder}/metrics.csv`, async () => {
-      const [header = '', ...lines] = (await readFile(path('metrics.csv'), 'utf8')).trimEnd().split('\n');
-      const columns = header.split(',').map((column) => (column === 'reward' ? 'mean_reward' : column));
-      const derived = records.map((record) => columns.map((column) => String(record[column])).join(','));
-      check.equal(`${phase.folder}/metrics.csv`, lines, derived);
-    });
-  }
-  if (existsSync(path('gate.json'))) {
-    await check.attempt(`${phase.folder}/gate.json`, async () => {
-      const gate = JSON.parse(await readFile(path('gate.json'), 'utf8')) as { passed?: unknown; steps?: StepRecord[] };
-      verifyGate(phase, gate, records, check);
-    });
-  }
-}
-
-function verifyGate(
-  phase: Phase,
-  gate: { passed?: unknown; steps?: StepRecord[] },
-  records: readonly StepRecord[],
-  check: CheckBuilder
-): void {
-  const steps = gate.steps ?? [];
-  check.equal(`${phase.folder}/gate.json, steps`, steps.length, phase.steps);
-  check.equal(`${phase.folder}/gate.json, passed`, gate.passed, true);
-  steps.forEach((step, at) => {
-    for (const [field, value] of Object.entries(step)) {
-      // `equal` is the gate's own finding: the counts of a step that got this far are equal.
-      const derived = field === 'equal' ? true : records[at]?.[field];
-      check.equal(`${phase.folder}/gate.json, step ${at}, ${field}`, value, derived);
-    }
-  });
 }

@@ -1,4 +1,4 @@
-import { count, duration } from '../format.js';
+import { count, duration, percent } from '../format.js';
 import { html, type Html, type Value } from '../html.js';
 import { renderPage } from '../page.js';
 import type { RunData } from '../run-data.js';
@@ -68,6 +68,8 @@ function costs(runs: readonly RunData[], labels: readonly string[]): Html {
       labels[at] ?? '',
       duration(cost.wallSeconds),
       duration(cost.stageSeconds),
+      duration(cost.cpuSeconds),
+      percent(cost.wastedShare === undefined ? undefined : 100 * cost.wastedShare),
       count(cost.trainedTokens),
       count(cost.failedAttempts),
       duration(cost.lostSeconds),
@@ -78,6 +80,8 @@ function costs(runs: readonly RunData[], labels: readonly string[]): Html {
     { label: 'Run' },
     { label: 'Wall time', number: true },
     { label: 'Stage time', number: true },
+    { label: 'CPU time', number: true },
+    { label: 'Wasted', number: true },
     { label: 'Trained tokens', number: true },
     { label: 'Failed attempts', number: true },
     { label: 'Time lost', number: true },

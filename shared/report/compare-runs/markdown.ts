@@ -65,11 +65,23 @@ function evaluations(merged: RunData): string {
 
 function costs(runs: readonly RunData[], labels: readonly string[]): string {
   const rows = runs.map((run, at) => {
-    const { wallSeconds, stageSeconds, trainedTokens, failedAttempts, lostSeconds } = costOf(run);
-    const times = [wallSeconds, stageSeconds].map(duration);
-    return [text(labels[at] ?? ''), ...times, count(trainedTokens), count(failedAttempts), duration(lostSeconds)];
+    const { wallSeconds, stageSeconds, cpuSeconds, wastedShare, trainedTokens, failedAttempts, lostSeconds } =
+      costOf(run);
+    const times = [wallSeconds, stageSeconds, cpuSeconds].map(duration);
+    const wasted = percent(wastedShare === undefined ? undefined : 100 * wastedShare);
+    return [
+      text(labels[at] ?? ''),
+      ...times,
+      wasted,
+      count(trainedTokens),
+      count(failedAttempts),
+      duration(lostSeconds),
+    ];
   });
-  return table(['run', 'wall time', 'stage time', 'trained tokens', 'failed attempts', 'time lost'], rows);
+  return table(
+    ['run', 'wall time', 'stage time', 'CPU time', 'wasted', 'trained tokens', 'failed attempts', 'time lost'],
+    rows
+  );
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -8,17 +8,28 @@ export interface RunCost {
   stageSeconds: number | undefined;
   failedAttempts: number | undefined;
   lostSeconds: number | undefined;
+  /** CPU time of workers and engines, as far as it was measured. */
+  cpuSeconds: number | undefined;
+  gpuSeconds: number | undefined;
+  /** Wasted part of it, 0 … 1. */
+  wastedShare: number | undefined;
   /** Tokens that were trained on, all arms. */
   trainedTokens: number;
   /** Stages taken over from another run, which cost nothing here. */
   reusedStages: number;
 }
 
-export function costOf({ progress, arms }: RunData): RunCost {
+export function costOf({ progress, arms, cost }: RunData): RunCost {
   const columns = arms.map(({ metrics }) => metrics.get('trained_tokens') ?? []);
   const trainedTokens = columns.flat().reduce((sum, tokens) => sum + tokens, 0);
+  const measured = {
+    cpuSeconds: cost === undefined ? undefined : cost.total.workerCpuSeconds + cost.total.engineCpuSeconds,
+    gpuSeconds: cost?.total.gpuSeconds,
+    wastedShare: cost?.wastedShare,
+  };
   if (progress === undefined)
     return {
+      ...measured,
       wallSeconds: undefined,
       stageSeconds: undefined,
       failedAttempts: undefined,
@@ -28,6 +39,7 @@ export function costOf({ progress, arms }: RunData): RunCost {
     };
   const seconds = progress.stages.map(({ startedAt, finishedAt }) => secondsBetween(startedAt, finishedAt) ?? 0);
   return {
+    ...measured,
     wallSeconds: secondsBetween(progress.startedAt, progress.finishedAt ?? progress.updatedAt),
     stageSeconds: seconds.reduce((sum, each) => sum + each, 0),
     failedAttempts: progress.failedAttempts,

@@ -177,6 +177,49 @@ describe('a lie with matching hashes', () => {
     );
   });
 
+  it.each([
+    ['loss', /"loss": [-\d.e]+/, '"loss": 0.5', 'loss is 0.5'],
+    ['policy loss', /"policy_loss": [-\d.e]+/, '"policy_loss": 0.01', 'policy_loss is 0.01, but must lie within'],
+    ['KL', /"kl": [-\d.e]+/, '"kl": -0.2', 'kl is -0.2, but must lie within'],
+    ['ratio', /"max_ratio": [-\d.e]+/, '"max_ratio": 1.5', 'max_ratio is 1.5, but must lie within'],
+    ['clip fraction', /"clip_fraction": [-\d.e]+/, '"clip_fraction": 0.5', 'clip_fraction is 0.5'],
+    ['gradient norm', /"grad_norm": [-\d.e]+/, '"grad_norm": null', 'grad_norm is null, no finite number'],
+    ['count of trained tokens', /"trained_tokens": \d+/, '"trained_tokens": 12', 'trained_tokens is 12'],
+    ['mean memory', /"mean_memory_tokens": [\d.]+/, '"mean_memory_tokens": 9', 'mean_memory_tokens is 9'],
+  ])('in a step’s %s is found', async (_, pattern, lie, sentence) => {
+    const path = 'arms/relax/train/step-000001.json';
+    await edit(path, (text) => text.replace(pattern, lie));
+    await coverUp(path);
+    expect(problems(await verifyRun(run))['steps']?.join('\n')).toContain(`${path}, ${sentence}`);
+  });
+
+  it('in the facts beside trajectories and rows is found', async () => {
+    for (const folder of ['rollouts', 'rows']) {
+      const path = `arms/vime/${folder}/step-000000.json`;
+      await edit(path, (text) => text.replace(/"(generated_turns|produced_rows)": \d+/, '"$1": 1'));
+      await coverUp(path);
+    }
+    const found = problems(await verifyRun(run))['steps']?.join('\n');
+    expect(found).toContain('arms/vime/rollouts/step-000000.json, generated_turns is 1');
+    expect(found).toContain('arms/vime/rows/step-000000.json, produced_rows is 1');
+  });
+
+  it('in TensorBoard’s file is found, and a column that metrics.csv leaves out', async () => {
+    const events = 'arms/relax/tensorboard/events.out.tfevents.0.memagent';
+    await flip(join(run, events), 0.5);
+    await coverUp(events);
+    await edit('arms/relax/metrics.csv', (text) =>
+      text
+        .split('\n')
+        .map((line) => line.replace(/,[^,]*$/, ''))
+        .join('\n')
+    );
+    await coverUp('arms/relax/metrics.csv');
+    const found = problems(await verifyRun(run))['steps']?.join('\n');
+    expect(found).toContain(`${events} is not the series of the steps’ records`);
+    expect(found).toContain('arms/relax/metrics.csv has no column truncated_share');
+  });
+
   it('in the smoke gate is found', async () => {
     await edit('arms/relax/smoke/gate.json', (text) => text.replace(/"generated_turns": \d+/, '"generated_turns": 7'));
     await coverUp('arms/relax/smoke/gate.json');

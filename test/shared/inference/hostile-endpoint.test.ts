@@ -1,6 +1,10 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createInferenceClient } from '../../../shared/inference/client.js';
+import { packageRoot } from '../../../shared/runtime/entry.js';
 import type { GenerateRequest, InferenceClientOptions, InferenceProtocol } from '../../../shared/inference/types.js';
+import { CHAT_LIES, HOSTILE_OUTPUT, LIES, limitsOf, UNAVAILABLE, type Attack } from '../../fixtures/hostile-attacks.js';
 import { startServer, type StartedServer } from '../../fixtures/servers/start.js';
 
 let server: StartedServer;
@@ -41,62 +45,20 @@ async function outcome(protocol: InferenceProtocol, fault: string, options: Part
   }
 }
 
-/** Attack, error type, words of the message. */
-const LIES: [string, string][] = [
-  ['fewer-ids-than-counted', '3 output ids but says 4 completion tokens'],
-  ['more-ids-than-counted', '3 output ids but says 2 completion tokens'],
-  ['fewer-log-probs', '3 output ids but 2 log-probabilities'],
-  ['more-log-probs', '3 output ids but 4 log-probabilities'],
-  ['null-log-prob', 'log-probability 1 is null'],
-  ['text-log-prob', 'log-probability 1 is "-1"'],
-  ['nan-log-prob', 'contains NaN'],
-  ['positive-log-prob', 'log-probability 1 is 0.5, above 0'],
-  ['log-prob-of-another-token', 'belongs to token 99, the output there is 12'],
-  ['id-out-of-vocabulary', 'output id[1] = 151936 is outside the vocabulary (ids 0 to 151935)'],
-  ['negative-id', 'output id[1] = -1 is not a token id'],
-  ['fractional-id', 'output id[1] = 1.5 is not a token id'],
-  ['text-id', 'output id[1] = "12" is not a token id'],
-  ['unknown-finish-reason', 'its finish reason is "because"'],
-  ['no-finish-reason', 'its finish reason is null'],
-  ['wrong-prompt-count', 'counted 1 prompt tokens, 4 were sent'],
-  ['negative-count', 'its completion token count is -3'],
-  ['longer-than-asked', 'it has 40 new tokens, 8 were allowed'],
-  ['wrong-content-type', 'its content type is text/html'],
-  ['no-content-type', 'its content type is missing'],
-  ['not-json', 'it is not JSON or was cut off'],
-  ['a-list', 'it is '],
-  ['a-string', 'it is "hello"'],
-  ['empty-object', 'it '],
-  ['endless-body', 'its body is longer than 1048576 bytes'],
-  ['huge-content-length', 'its body has 99999999999 bytes'],
-  ['gzip-bomb', 'it is compressed (content-encoding gzip)'],
-  ['redirect', 'redirect to http://192.0.2.1/elsewhere'],
-  ['400', 'answered 400: {"error":{"message":"prompt too long"}}'],
-  ['401', 'The server wants an API key'],
-  ['endless-error', 'answered 400: no no'],
-];
-
-const UNAVAILABLE: [string, string][] = [
-  ['slow-bytes', 'no complete answer within 400 ms (status 200'],
-  ['silent', 'no complete answer within 400 ms'],
-  ['always-cut', 'the answer broke off'],
-  ['always-reset', 'no answer'],
-  ['always-500', 'answered 500: {"error":"\\u{1b}[31mout of memory\\u{7}"}'],
-  ['not-http', 'no answer'],
-];
-
 describe.each<InferenceProtocol>(['sglang', 'vllm'])('a hostile server behind %s', (protocol) => {
-  it.each(LIES)('%s is a named error: %s', async (fault, words) => {
+  it.each(LIES)('$fault is a named error: $words', async ({ fault, type, words }) => {
     await expect(outcome(protocol, fault)).rejects.toMatchObject({
       name: 'PipelineError',
-      type: 'GenerationFailed',
+      type,
       message: expect.stringContaining(words) as string,
     });
   });
 
-  it.each(UNAVAILABLE)('%s is an unavailable engine after every attempt: %s', async (fault, words) => {
-    const timeoutMs = /slow|silent/.test(fault) ? 400 : 20_000;
-    const error = await outcome(protocol, fault, { timeoutMs }).catch((reason: unknown) => reason as Error);
+  it.each(UNAVAILABLE)('$fault is an unavailable engine after every attempt: $words', async (attack) => {
+    const { fault, words } = attack;
+    const error = await outcome(protocol, fault, limitsOf(protocol, attack)).catch(
+      (reason: unknown) => reason as Error
+    );
     expect(error).toMatchObject({ name: 'PipelineError', type: 'EngineUnavailable' });
     expect((error as Error).message).toContain(words);
     expect((error as Error).message).toContain('(3 attempts)');
@@ -122,19 +84,10 @@ describe.each<InferenceProtocol>(['sglang', 'vllm'])('a hostile server behind %s
 });
 
 describe('a hostile server behind chat completions', () => {
-  it.each([
-    ['text-of-10-mb', 'text of 10000000 characters cannot be made of 7 tokens'],
-    ['unknown-finish-reason', 'its finish reason is "because"'],
-    ['negative-count', 'its completion token count is -3'],
-    ['wrong-content-type', 'its content type is text/html'],
-    ['empty-object', 'it does not have exactly one choice with a message'],
-    ['endless-body', 'its body is longer than'],
-    ['gzip-bomb', 'compressed'],
-    ['redirect', 'redirect'],
-  ])('%s is a named error: %s', async (fault, words) => {
-    await expect(outcome('openai', fault, { maxBodyBytes: 16 * 1024 * 1024 })).rejects.toMatchObject({
-      type: 'GenerationFailed',
-      message: expect.stringContaining(words) as string,
+  it.each(CHAT_LIES)('$fault is a named error: $words', async (attack) => {
+    await expect(outcome('openai', attack.fault, limitsOf('openai', attack))).rejects.toMatchObject({
+      type: attack.type,
+      message: expect.stringContaining(attack.words) as string,
     });
   });
 
@@ -157,4 +110,60 @@ it('a server that does not count its prompt is accepted only when told so', asyn
   await expect(outcome('sglang', 'wrong-prompt-count', { checkPromptTokens: false })).resolves.toMatchObject({
     promptTokens: 1,
   });
+});
+
+describe('docs/hostile.md', () => {
+  const path = join(packageRoot(), 'docs/hostile.md');
+
+  /** What the client says, without what differs from run to run and from system to system. */
+  async function message(protocol: InferenceProtocol, attack: Attack): Promise<string> {
+    const error = await outcome(protocol, attack.fault, limitsOf(protocol, attack)).then(
+      () => new Error('accepted'),
+      (reason: unknown) => reason as Error
+    );
+    return (
+      error.message
+        .replaceAll(`${server.address}/${attack.fault}~${protocol}`, 'http://server')
+        .replace(/no no[no ]*…* \(\d+ more characters\)/, 'no no … (cut)')
+        .replace(/ \(status 200 and \d+ bytes had come\)/, '')
+        // How the system and this version of Node put it.
+        .replace(/(no answer|broke off|was cut off)(?::| \()(.*?)\)?(?= \(3 attempts\)|$)/, '$1')
+        .slice(0, 240)
+    );
+  }
+
+  async function table(protocol: InferenceProtocol, attacks: readonly Attack[]): Promise<string> {
+    const rows: string[] = [];
+    for (const attack of attacks) {
+      const text = (await message(protocol, attack)).replaceAll('|', '\\|').replaceAll('\n', ' ');
+      rows.push(`| ${attack.fault} | ${attack.what} | ${attack.type} | ${text} |`);
+    }
+    return ['| attack | the server … | outcome | message |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  }
+
+  it('lists every attack of these tests with the very message it ends with (UPDATE_DOCS=1 writes it anew)', async () => {
+    const text = [
+      '# What a hostile inference server can do',
+      'Made by `UPDATE_DOCS=1 npx vitest run test/shared/inference/hostile-endpoint.test.ts` from the tests’ own list: every row',
+      'is a real request to a real server that lies. `GenerationFailed` is the error of that one sample; `EngineUnavailable`',
+      'comes after the attempts of the client’s budget. Nothing hangs: every attempt has a time limit and a largest body.',
+      '',
+      '## Token ids (SGLang’s protocol; vLLM’s gives the same)',
+      await table('sglang', LIES),
+      '',
+      '## A server that is not there',
+      await table('sglang', UNAVAILABLE),
+      '',
+      '## Chat completions',
+      await table('openai', CHAT_LIES),
+      '',
+      '## Texts that attack whoever reads them',
+      '| text | outcome |',
+      '| --- | --- |',
+      ...HOSTILE_OUTPUT.map(([what, then]) => `| ${what} | ${then} |`),
+      '',
+    ].join('\n');
+    if (process.env['UPDATE_DOCS'] === '1') await writeFile(path, text);
+    expect(await readFile(path, 'utf8')).toBe(text);
+  }, 60_000);
 });

@@ -53,6 +53,7 @@ describe('the report of a finished run', () => {
       'comparison',
       'ledger',
       'timeline',
+      'cost',
       'deviations',
       'provenance',
     ]);

@@ -1,0 +1,64 @@
+/**
+ * One evaluation as a process of its own, so that it can be killed and measured: prints a JSON line now and then with samples
+ * done, peak memory and event-loop delay, and one at the end.
+ */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { evaluateDataset } from '../../shared/evaluation/evaluator.js';
+import { createInferenceClient } from '../../shared/inference/client.js';
+import { loadTokenizer } from '../../shared/tokenizer/tokenizer.js';
+import type { ChildLine, ChildOptions } from './types.js';
+
+const LINE_EVERY_MS = 500;
+const NANOSECONDS = 1e6;
+
+const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions;
+const delay = monitorEventLoopDelay({ resolution: 10 });
+const startedAt = performance.now();
+let lastLine = -Infinity;
+
+function line(done: number, end?: { resumed: number; errors: number }): ChildLine {
+  const { user, system } = process.cpuUsage();
+  return {
+    done,
+    seconds: (performance.now() - startedAt) / 1000,
+    cpuSeconds: (user + system) / 1e6,
+    // Linux counts in kB.
+    rssPeakBytes: process.resourceUsage().maxRSS * 1024,
+    delayP50Ms: delay.percentile(50) / NANOSECONDS,
+    delayP99Ms: delay.percentile(99) / NANOSECONDS,
+    delayMaxMs: delay.max / NANOSECONDS,
+    ...(end === undefined ? {} : { end }),
+  };
+}
+
+const client = createInferenceClient({
+  protocol: 'sglang',
+  endpoint: options.endpoint,
+  concurrency: options.concurrency,
+});
+const tokenizer = await loadTokenizer(options.tokenizer);
+delay.enable();
+const outcome = await evaluateDataset({
+  dataPath: options.dataPath,
+  dataName: 'wide.jsonl',
+  samplesPath: options.samplesPath,
+  summaryPath: options.summaryPath,
+  client,
+  tokenizer,
+  modelName: 'null',
+  tokenizerName: 'yardstick',
+  limits: options.limits,
+  enableThinking: null,
+  temperature: 1,
+  topP: 1,
+  concurrency: options.concurrency,
+  modelVocabSize: 200_000,
+  onProgress: ({ done }) => {
+    if (performance.now() - lastLine < LINE_EVERY_MS && done !== options.markAt) return;
+    lastLine = performance.now();
+    console.log(JSON.stringify(line(done)));
+  },
+});
+await client.close();
+const { resumed, summary } = outcome;
+console.log(JSON.stringify(line(summary.total, { resumed, errors: summary.errors })));
