@@ -205,10 +205,9 @@ describe.skipIf(missing !== '')(
         });
         expect(await job.follow(ALL, hooks())).toMatchObject({ steps: 6, finished: true });
         const { attempts } = await readLineage(join(own.folder, 'lineage.json'));
-        expect(attempts.map(({ firstStep, end }) => [firstStep, end?.status])).toEqual([
-          [0, 'LOST'],
-          [2, 'SUCCEEDED'],
-        ]);
+        expect(attempts.map(({ end }) => end?.status)).toEqual(['LOST', 'SUCCEEDED']);
+        // After a checkpoint, of which there is one every second step.
+        expect([2, 4]).toContain(attempts[1]?.firstStep);
       },
       LIMIT_MS
     );
