@@ -2,13 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runPreflight } from '../engines/ray/preflight/run-preflight.js';
+import { isOver } from '../engines/ray/jobs/job-info.js';
 import type { PreflightFacts } from '../engines/ray/preflight/preflight-job.js';
 import type { ArmHandle } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openClient } from './ray-client.js';
-import { resolveInput, type ModelFile } from './resolve.js';
+import { modelFolder } from './model-folder.js';
+import type { ModelFile } from './resolve.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
@@ -22,11 +24,14 @@ export async function preflight(args: ArmHandle, scope: ActivityScope, ports: Ac
   const run = await openRun(args.run);
   const started = (['smoke', 'train'] as const).some((phase) => existsSync(run.path(armPaths(args.arm, phase).job)));
   if (started) return;
-  const facts = await factsOf(run, args, ports);
+  const facts = await factsOf(run, args, ports, scope.signal);
   scope.report({ phase: 'preflight', step: 0 });
   const client = await openClient(run.recipe);
   try {
-    const problems = await runPreflight(client, run.recipe, args.arm, facts, scope.signal);
+    const { problems, busy } = await runPreflight(client, run.recipe, args.arm, facts, scope.signal);
+    // What a job has taken is waited for; what nobody's job has taken will not become free by itself.
+    const jobs = busy.length === 0 ? [] : await client.list(scope.signal);
+    if (!jobs.some(({ status }) => !isOver(status))) problems.push(...busy);
     if (problems.length > 0) throw preflightFailure(args.arm, client.address, problems);
   } finally {
     await client.close();
@@ -44,12 +49,17 @@ export function preflightFailure(arm: string, address: string, problems: string[
   });
 }
 
-async function factsOf(run: RunFiles, { arm, phase }: ArmHandle, ports: ActivityPorts): Promise<PreflightFacts> {
+async function factsOf(
+  run: RunFiles,
+  { arm, phase }: ArmHandle,
+  ports: ActivityPorts,
+  signal: AbortSignal
+): Promise<PreflightFacts> {
   const { files } = await run.readJson<{ files: ModelFile[] }>('model.json');
   const data = await run.expect(TRAIN_DATA);
   const folder = run.path(enginePath(`preflight-${arm}`));
   return {
-    modelDir: resolveInput(run.recipe.model.path ?? '', ports.projectRoot),
+    modelDir: await modelFolder(run.recipe, ports.projectRoot, { signal }),
     modelFiles: files,
     trainData: { name: run.path(TRAIN_DATA), bytes: data.bytes, sha256: data.sha256 },
     saveDir: run.path(armPaths(arm, phase).checkpoints),

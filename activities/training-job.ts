@@ -7,7 +7,7 @@ import { launchSpec } from '../engines/ray/launch/launch-spec.js';
 import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { openClient } from './ray-client.js';
-import { resolveInput } from './resolve.js';
+import { resolveInput } from './resolve-input.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
