@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { appendFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RayJobsClient } from '../../../../engines/ray/jobs/client.js';
+import { launchSpec } from '../../../../engines/ray/launch/launch-spec.js';
+import { manualScript } from '../../../../engines/ray/launch/manual.js';
+import { StepLog } from '../../../../engines/ray/log/step-log.js';
 import type { PreflightFacts } from '../../../../engines/ray/preflight/preflight-job.js';
 import { runPreflight } from '../../../../engines/ray/preflight/run-preflight.js';
 import { hashFile } from '../../../../shared/artifacts/atomic-file.js';
@@ -11,7 +15,7 @@ import type { Recipe } from '../../../../shared/contracts/recipe.js';
 import { packageRoot } from '../../../../shared/runtime/entry.js';
 import { frameworkCheckouts } from '../../../helpers/framework-checkouts.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../../../helpers/ray-head.js';
-import { changedRecipe, writeTrainData, type RawRecipe } from '../support.js';
+import { changedRecipe, factsIn, tinyRecipe, TRAJECTORIES, writeTrainData, type RawRecipe } from '../support.js';
 
 const environment = await rayEnvironment();
 const why = 'missing' in environment ? environment.missing : '';
@@ -95,3 +99,25 @@ describe.skipIf(why !== '')(`a preflight on a real Ray head${why === '' ? '' : `
     });
   });
 });
+
+describe.skipIf(why !== '')(
+  `a printed launch script on a real Ray head${why === '' ? '' : ` (skipped: ${why})`}`,
+  () => {
+    it('trains when a person runs it, with Ray’s own command line', async () => {
+      const wanted = await tinyRecipe(2);
+      const spec = launchSpec(wanted, 'relax', 'smoke', factsIn(join(folder, 'run'), 2));
+      const path = `${dirname(head.python)}:${process.env['PATH'] ?? ''}`;
+      const output = await new Promise<string>((resolve) => {
+        const options = { env: { ...process.env, PATH: path, RAY_ADDRESS: '' }, timeout: 60_000 };
+        execFile('/bin/sh', ['-c', manualScript(spec, head.address)], options, (_error, out, err) =>
+          resolve(out + err)
+        );
+      });
+      expect(output).toContain('succeeded');
+      const log = new StepLog('relax', TRAJECTORIES);
+      log.push(output);
+      log.end();
+      expect([...log.records.values()].map(({ reward }) => typeof reward)).toEqual(['number', 'number']);
+    });
+  }
+);
