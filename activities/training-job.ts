@@ -1,12 +1,13 @@
 import type { StopEngineArgs, TrainingJobArgs, TrainingJobResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
-import { RayJobsClient } from '../engines/ray/jobs/client.js';
+import type { RayJobsClient } from '../engines/ray/jobs/client.js';
 import type { FollowHooks, TrainingPlan } from '../engines/ray/follow/plan.js';
 import { TrainingJob } from '../engines/ray/follow/training-job.js';
 import { launchSpec } from '../engines/ray/launch/launch-spec.js';
 import { modelFolder } from './model-folder.js';
 import { armPaths, enginePath, TRAIN_DATA } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
+import { openClient } from './ray-client.js';
 import { openRun } from './run-files.js';
 import type { ActivityScope } from './scope.js';
 
@@ -117,32 +118,12 @@ function hooksOf(run: RunFiles, args: StopEngineArgs, scope: ActivityScope): Fol
 async function take(run: RunFiles, plan: TrainingPlan): Promise<Followed> {
   const known = followed.get(plan.folder);
   clearTimeout(known?.parked);
-  const client = known?.client ?? (await openClient(run));
+  const client = known?.client ?? (await openClient(run.recipe));
   // The plan is new: after OutOfMemory the recipe has other settings.
   if (known !== undefined) known.job.plan = plan;
   const entry = known ?? { client, job: new TrainingJob(plan, client), parked: undefined };
   followed.set(plan.folder, entry);
   return entry;
-}
-
-async function openClient(run: RunFiles): Promise<RayJobsClient> {
-  const { cluster } = run.recipe;
-  if (cluster === undefined) throw new PipelineError('RecipeInvalid', 'cluster: missing: engine “ray” needs it');
-  const { address, tokenEnv, caFile } = cluster;
-  const token = tokenEnv === undefined ? undefined : process.env[tokenEnv];
-  if (tokenEnv !== undefined && (token === undefined || token === '')) {
-    const cure = `Set ${tokenEnv} in the environment of the train workers, or take cluster.tokenEnv out of the recipe.`;
-    throw new PipelineError(
-      'RecipeInvalid',
-      `cluster.tokenEnv names ${tokenEnv}, which this worker’s environment does not have`,
-      { cure }
-    );
-  }
-  return await RayJobsClient.open({
-    address,
-    ...(token === undefined ? {} : { token }),
-    ...(caFile === undefined ? {} : { caFile }),
-  });
 }
 
 function park(folder: string): void {

@@ -1,4 +1,5 @@
 import type {
+  ArmHandle,
   CheckpointResult,
   StepHandle,
   StopEngineArgs,
@@ -13,6 +14,7 @@ import { actorAt, stopActor, trainingHyper } from './embedded-actor.js';
 import { armPaths } from './paths.js';
 import type { ActivityPorts, Origin, RunFiles } from './ports.js';
 import { openRun } from './run-files.js';
+import { preflight } from './preflight.js';
 import { activity, type ActivityScope } from './scope.js';
 import type { RowFacts, StepRecord } from './step-record.js';
 import { runTrainingJob, stopTrainingJob } from './training-job.js';
@@ -22,6 +24,7 @@ export function trainActivities(ports: ActivityPorts): TrainActivities {
     trainStep: activity((args: TrainArgs, scope) => trainStep(args, scope, ports)),
     saveCheckpoint: activity((args: StepHandle, scope) => saveCheckpoint(args, scope, ports)),
     stopEngine: activity((args: StopEngineArgs, scope) => stopTraining(args, scope, ports)),
+    preflight: activity((args: ArmHandle, scope) => preflight(args, scope, ports)),
     runTrainingJob: activity((args: TrainingJobArgs, scope) => runTrainingJob(args, scope, ports)),
   };
 }

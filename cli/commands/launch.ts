@@ -6,6 +6,7 @@ import { chosenArm, chosenPhase, launchFacts, type LaunchOptions } from '../laun
 interface Options extends LaunchOptions {
   print?: boolean;
   explain?: boolean;
+  preflight?: boolean;
   json?: boolean;
 }
 
@@ -14,13 +15,14 @@ export function addLaunch(context: CommandContext): void {
   const command = program
     .command('launch')
     .description(
-      'Shows the Ray job that trains one arm of a recipe: its files, environment and command. Starts nothing.'
+      'Shows the Ray job that trains one arm of a recipe: its files, environment and command. Starts no training.'
     )
     .argument('<recipe>', 'recipe file with engine ray')
     .option('--arm <name>', 'arm of the recipe')
     .option('--phase <phase>', 'train, or smoke for the 2-step gate', 'train')
     .option('--print', 'a script to run by hand (default)')
     .option('--explain', 'every flag beside the reference’s own script: equal, added, changed or left out, and why')
+    .option('--preflight', 'look at the cluster by a short job, and list everything that is not as the recipe says')
     .option('--run <folder>', 'folder of the run; default: in the recipe’s artifacts, by the recipe’s name')
     .option('--model <folder>', 'Hugging Face folder of the base model; default: where a run downloads it to')
     .option('--data <file>', 'converted training data; default: data/train.jsonl of the run')
@@ -28,7 +30,8 @@ export function addLaunch(context: CommandContext): void {
   withExamples(
     command,
     'memagent launch --print --arm relax recipes/qwen3-4b.json',
-    'memagent launch --explain --arm vime recipes/qwen3-4b.json'
+    'memagent launch --explain --arm vime recipes/qwen3-4b.json',
+    'memagent launch --preflight --arm relax recipes/qwen3-4b.json --model /shared/Qwen3-4B --data /shared/train.jsonl'
   );
   runs(command, context, (file: string, options: Options) => launch(context, file, options));
 }
@@ -38,6 +41,10 @@ async function launch({ terminal }: CommandContext, file: string, options: Optio
   const { recipe } = await readRecipeFile(file);
   const [arm, phase] = [chosenArm(recipe, options), chosenPhase(options)];
   const facts = launchFacts(recipe, arm, phase, options);
+  if (options.preflight === true) {
+    const { launchPreflight } = await import('../launch-preflight.js');
+    return await launchPreflight(terminal, recipe, arm, facts, options.json === true);
+  }
   const spec = launchSpec(recipe, arm, phase, facts);
   if (options.explain === true) {
     const { compareFlags } = await import('../../engines/ray/launch/compare-flags.js');

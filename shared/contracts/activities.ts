@@ -254,6 +254,8 @@ export interface TrainActivities {
   trainStep(args: TrainArgs): Promise<TrainResult>;
   saveCheckpoint(args: StepHandle): Promise<CheckpointResult>;
   stopEngine(args: StopEngineArgs): Promise<void>;
+  /** Engine ray: looks at the cluster before an arm's first job. Does nothing once a job of the arm was started. */
+  preflight(args: ArmHandle): Promise<void>;
   /** Engine ray: follows the training job of an arm, and begins one when there is none. */
   runTrainingJob(args: TrainingJobArgs): Promise<TrainingJobResult>;
 }

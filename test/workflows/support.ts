@@ -141,6 +141,7 @@ export class BookKeeping {
         weightsVersion: args.step + 1,
       })),
       stopEngine: this.wrap(arm('stopEngine'), () => undefined),
+      preflight: this.wrap(arm('preflight'), () => undefined),
       runTrainingJob: this.wrap(
         (args: TrainingJobArgs) => `runTrainingJob:${args.phase}-${args.arm}:${args.fromStep}`,
         (args: TrainingJobArgs) => ({
