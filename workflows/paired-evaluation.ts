@@ -32,7 +32,10 @@ export interface PairedEvaluationArgs {
 }
 
 /** A real server ends within seconds; the driver may take longer to give its memory back, and the next model needs it. */
-const STOP_LIMITS = { startToCloseTimeout: '90s', scheduleToCloseTimeout: '2 minutes' } as const;
+const STOP_LIMITS = {
+  embedded: { startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
+  started: { startToCloseTimeout: '90s', scheduleToCloseTimeout: '2 minutes' },
+} as const;
 
 /** Key `<model>/<dataset>`. */
 export type EvaluationResults = Record<string, EvaluateResult>;
@@ -87,9 +90,10 @@ async function evaluateOneModel(
   } finally {
     await CancellationScope.nonCancellable(async () => {
       try {
-        await evaluate.stopServing.executeWithOptions({ summary: `stop serving ${model.name}`, ...STOP_LIMITS }, [
-          { run: args.run, model: model.name },
-        ]);
+        await evaluate.stopServing.executeWithOptions(
+          { summary: `stop serving ${model.name}`, ...STOP_LIMITS[args.oneAtATime === true ? 'started' : 'embedded'] },
+          [{ run: args.run, model: model.name }]
+        );
       } catch (error) {
         log.warn('the serving engine could not be stopped; it ends with its worker', { error: String(error) });
       }
