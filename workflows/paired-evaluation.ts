@@ -23,22 +23,34 @@ export interface PairedEvaluationArgs {
   datasets: { name: string; samples: number }[];
   placement: Placement;
   limits: Limits;
+  /**
+   * Models are evaluated one after the other: each gets a server of its own, and two servers would ask for the same GPUs.
+   */
+  oneAtATime?: true;
   /** Smaller settings for after OutOfMemory. */
   oomFallback?: OomFallback;
 }
+
+/** A real server ends within seconds; the driver may take longer to give its memory back, and the next model needs it. */
+const STOP_LIMITS = {
+  embedded: { startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
+  started: { startToCloseTimeout: '90s', scheduleToCloseTimeout: '2 minutes' },
+} as const;
 
 /** Key `<model>/<dataset>`. */
 export type EvaluationResults = Record<string, EvaluateResult>;
 
 /**
  * Every model on every data set, with the same server settings. Models run side by side as far as the evaluation workers'
- * slots allow; the data sets of one model follow each other on one server.
+ * slots allow, or one after the other; the data sets of one model follow each other on one server.
  */
 export async function pairedEvaluation(args: PairedEvaluationArgs): Promise<EvaluationResults> {
   const reporter = new ParentReporter();
   const results: EvaluationResults = {};
   try {
-    await allOrFirstFailure(args.models.map((model) => () => evaluateOneModel(args, model, reporter, results)));
+    if (args.oneAtATime === true)
+      for (const model of args.models) await evaluateOneModel(args, model, reporter, results);
+    else await allOrFirstFailure(args.models.map((model) => () => evaluateOneModel(args, model, reporter, results)));
   } finally {
     if (reporter.hasAttempts) await CancellationScope.nonCancellable(() => reporter.send({}));
   }
@@ -79,7 +91,7 @@ async function evaluateOneModel(
     await CancellationScope.nonCancellable(async () => {
       try {
         await evaluate.stopServing.executeWithOptions(
-          { summary: `stop serving ${model.name}`, startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' },
+          { summary: `stop serving ${model.name}`, ...STOP_LIMITS[args.oneAtATime === true ? 'started' : 'embedded'] },
           [{ run: args.run, model: model.name }]
         );
       } catch (error) {

@@ -220,7 +220,7 @@ export class Pipeline {
           ...CHILD_OPTIONS,
           workflowId: `${this.pipelineId}/evaluate`,
           staticSummary: `${models.length} models × ${datasets.length} data sets`,
-          args: [{ run, models, datasets, placement, limits, ...fallback }],
+          args: [{ run, models, datasets, placement, limits, ...oneAtATime(recipe), ...fallback }],
         }),
       (value) => Object.values(value).every((result) => result.reused)
     );
@@ -269,4 +269,10 @@ function roleOf(stage: string): Role {
 
 function typeOf(error: unknown): string {
   return error instanceof ApplicationFailure && error.type ? error.type : classifyFailure(error).type;
+}
+
+/** A server that is started for each model wants the machine's GPUs for itself. */
+function oneAtATime({ serving }: Recipe): { oneAtATime?: true } {
+  const isStarted = serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
+  return isStarted ? { oneAtATime: true } : {};
 }
