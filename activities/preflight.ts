@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { runPreflight } from '../engines/ray/preflight/run-preflight.js';
+import { isOver } from '../engines/ray/jobs/job-info.js';
 import type { PreflightFacts } from '../engines/ray/preflight/preflight-job.js';
 import type { ArmHandle } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -24,11 +25,14 @@ export async function preflight(args: ArmHandle, scope: ActivityScope, ports: Ac
   const run = await openRun(args.run);
   const started = (['smoke', 'train'] as const).some((phase) => existsSync(run.path(armPaths(args.arm, phase).job)));
   if (started) return;
-  const facts = await factsOf(run, args, ports);
+  const facts = await factsOf(run, args, ports, scope.signal);
   scope.report({ phase: 'preflight', step: 0 });
   const client = await openClient(run.recipe);
   try {
-    const problems = await runPreflight(client, run.recipe, args.arm, facts, scope.signal);
+    const { problems, busy } = await runPreflight(client, run.recipe, args.arm, facts, scope.signal);
+    // What a job has taken is waited for; what nobody's job has taken will not become free by itself.
+    const jobs = busy.length === 0 ? [] : await client.list(scope.signal);
+    if (!jobs.some(({ status }) => !isOver(status))) problems.push(...busy);
     if (problems.length > 0) throw preflightFailure(args.arm, client.address, problems);
   } finally {
     await client.close();
@@ -46,12 +50,17 @@ export function preflightFailure(arm: string, address: string, problems: string[
   });
 }
 
-async function factsOf(run: RunFiles, { arm, phase }: ArmHandle, ports: ActivityPorts): Promise<PreflightFacts> {
+async function factsOf(
+  run: RunFiles,
+  { arm, phase }: ArmHandle,
+  ports: ActivityPorts,
+  signal: AbortSignal
+): Promise<PreflightFacts> {
   const { files } = await run.readJson<{ files: ModelFile[] }>('model.json');
   const data = await run.expect(trainingData(run.recipe));
   const folder = run.path(enginePath(`preflight-${arm}`));
   return {
-    modelDir: await modelFolder(run.recipe, ports.projectRoot),
+    modelDir: await modelFolder(run.recipe, ports.projectRoot, { signal }),
     modelFiles: files,
     trainData: { name: run.path(trainingData(run.recipe)), bytes: data.bytes, sha256: data.sha256 },
     saveDir: run.path(armPaths(arm, phase).checkpoints),

@@ -38,7 +38,9 @@ export function launchFacts(recipe: Recipe, arm: string, phase: Phase, options: 
   return {
     saveDir: join(place, 'checkpoints'),
     trainData: resolve(options.data ?? join(run, 'data', 'train.jsonl')),
-    modelDir: resolve(options.model ?? path ?? join(memagentHome(), 'models', id, revision)),
+    modelDir: resolve(
+      options.model ?? path ?? join(memagentHome(), 'hub', `models--${id.replaceAll('/', '--')}`, revision)
+    ),
     numRollout: phase === 'smoke' ? recipe.smoke.steps : recipe.grpo.steps,
     resume: undefined,
     dumpDir: join(place, 'job'),

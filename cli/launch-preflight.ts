@@ -23,7 +23,8 @@ export async function launchPreflight(
   const facts = await preflightFacts(places);
   const client = await openClient(recipe);
   try {
-    const problems = await runPreflight(client, recipe, arm, facts, terminal.handleInterrupts());
+    const found = await runPreflight(client, recipe, arm, facts, terminal.handleInterrupts());
+    const problems = [...found.problems, ...found.busy];
     if (asJson) terminal.out(JSON.stringify({ ok: problems.length === 0, problems }));
     else if (problems.length > 0) throw forPerson(preflightFailure(arm, client.address, problems), {});
     else terminal.out(`the cluster at ${client.address} is as arm ${arm} of the recipe needs it`);

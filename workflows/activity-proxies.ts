@@ -31,12 +31,14 @@ function stepOptions(taskQueue: string, limits: Limits): ActivityOptions {
   return { ...longOptions(taskQueue, limits), startToCloseTimeout: `${limits.stepTimeoutMinutes} minutes` };
 }
 
+type JobActivities = Pick<TrainActivities, 'preflight' | 'runTrainingJob'>;
+
 export interface Proxies {
   data: ReturnType<typeof proxyActivities<DataActivities>>;
   rollout: ReturnType<typeof proxyActivities<RolloutActivities>>;
   train: ReturnType<typeof proxyActivities<TrainActivities>>;
   /** Activities of role train that last as long as a job does. */
-  job: ReturnType<typeof proxyActivities<Pick<TrainActivities, 'runTrainingJob'>>>;
+  job: ReturnType<typeof proxyActivities<JobActivities>>;
   convert: ReturnType<typeof proxyActivities<ConvertActivities>>;
   evaluate: ReturnType<typeof proxyActivities<EvaluateActivities>>;
 }
@@ -47,9 +49,7 @@ export function proxiesFor(placement: Placement, limits: Limits): Proxies {
     data: proxyActivities<DataActivities>(longOptions(activityTaskQueue('data', placement.data), limits)),
     rollout: proxyActivities<RolloutActivities>(stepOptions(activityTaskQueue('rollout', placement.rollout), limits)),
     train: proxyActivities<TrainActivities>(stepOptions(activityTaskQueue('train', placement.train), limits)),
-    job: proxyActivities<Pick<TrainActivities, 'runTrainingJob'>>(
-      longOptions(activityTaskQueue('train', placement.train), limits)
-    ),
+    job: proxyActivities<JobActivities>(longOptions(activityTaskQueue('train', placement.train), limits)),
     convert: proxyActivities<ConvertActivities>(longOptions(activityTaskQueue('convert', placement.convert), limits)),
     evaluate: proxyActivities<EvaluateActivities>(
       longOptions(activityTaskQueue('evaluate', placement.evaluate), limits)

@@ -3,8 +3,9 @@ import type { TrainingJobArgs, TrainingJobResult } from '../shared/contracts/act
 import type { ArmProgress } from '../shared/contracts/progress.js';
 import { round } from './thin.js';
 
-/** Between two questions whether the cluster is free. */
-const WAIT_FOR_CLUSTER = '30s';
+/** Between two questions whether the cluster is free: soon after short jobs, seldom during long ones. Unit: seconds. */
+const FIRST_WAIT = 5;
+const LONGEST_WAIT = 120;
 
 /** What following a job does to the run that does it. */
 export interface JobFollowing {
@@ -30,20 +31,21 @@ export function stepStride(totalSteps: number): number {
 export async function followJob(run: JobFollowing): Promise<void> {
   let known = run.knownSteps;
   let job: string | undefined;
-  let waiting = false;
+  let waits = 0;
   for (let done = 0; ; done += 1) {
     await run.beforeSlice(done);
     const untilStep = Math.min(run.totalSteps, known + stepStride(run.totalSteps));
     const followed = job === undefined ? {} : { submissionId: job };
     const result = await run.slice({ fromStep: known, untilStep, ...followed });
     if (result.waitingFor !== undefined) {
-      if (!waiting) await run.onWaiting(result.waitingFor);
-      waiting = true;
-      await sleep(WAIT_FOR_CLUSTER, { summary: `the cluster belongs to ${result.waitingFor}`.slice(0, 200) });
+      if (waits === 0) await run.onWaiting(result.waitingFor);
+      const seconds = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** Math.min(waits, 10));
+      waits += 1;
+      await sleep(`${seconds}s`, { summary: `the cluster belongs to ${result.waitingFor}`.slice(0, 200) });
       continue;
     }
-    if (waiting) await run.onWaiting(undefined);
-    waiting = false;
+    if (waits > 0) await run.onWaiting(undefined);
+    waits = 0;
     await run.onProgress(result);
     if (result.finished) return;
     known = result.steps;

@@ -121,6 +121,9 @@ class GrpoRun {
   private async followJob(knownSteps: number): Promise<void> {
     const { totalSteps, phase, arm } = this.args;
     const stage = `${phase}:${arm}`;
+    await this.call('preflight', undefined, (summary) =>
+      this.proxies.job.preflight.executeWithOptions({ summary }, [this.handle])
+    );
     let since = Date.now();
     await followJob({
       totalSteps,

@@ -24,6 +24,10 @@ export interface PairedEvaluationArgs {
   datasets: { name: string; samples: number }[];
   placement: Placement;
   limits: Limits;
+  /**
+   * Models are evaluated one after the other: each gets a server of its own, and two servers would ask for the same GPUs.
+   */
+  oneAtATime?: true;
   /** Smaller settings for after OutOfMemory. */
   oomFallback?: OomFallback;
 }
@@ -33,13 +37,15 @@ export type EvaluationResults = Record<string, EvaluateResult>;
 
 /**
  * Every model on every data set, with the same server settings. Models run side by side as far as the evaluation workers'
- * slots allow; the data sets of one model follow each other on one server.
+ * slots allow, or one after the other; the data sets of one model follow each other on one server.
  */
 export async function pairedEvaluation(args: PairedEvaluationArgs): Promise<EvaluationResults> {
   const reporter = new ParentReporter();
   const results: EvaluationResults = {};
   try {
-    await allOrFirstFailure(args.models.map((model) => () => evaluateOneModel(args, model, reporter, results)));
+    if (args.oneAtATime === true)
+      for (const model of args.models) await evaluateOneModel(args, model, reporter, results);
+    else await allOrFirstFailure(args.models.map((model) => () => evaluateOneModel(args, model, reporter, results)));
   } finally {
     if (reporter.hasAttempts) await CancellationScope.nonCancellable(() => reporter.send({}));
   }
@@ -77,7 +83,7 @@ async function evaluateOneModel(
       await reporter.send({ evaluation: { key, progress: toProgress(result) } });
     }
   } finally {
-    await stopServing(evaluate, args.run, model.name);
+    await stopServing(evaluate, args.run, model.name, args.oneAtATime === true ? 'started' : 'embedded');
   }
 }
 

@@ -138,7 +138,8 @@ export class Pipeline {
       try {
         return await this.board.activity('screen', 'screenData', () => proxies.evaluate.screenData({ run }));
       } finally {
-        await stopServing(proxies.evaluate, run, SCREENING_SERVER);
+        const server = oneAtATime(recipe).oneAtATime === true ? 'started' : 'embedded';
+        await stopServing(proxies.evaluate, run, SCREENING_SERVER, server);
       }
     };
     const screened = await this.board.stage('screen', ['evaluate'], work, (value) => value.reused);
@@ -238,7 +239,7 @@ export class Pipeline {
           ...CHILD_OPTIONS,
           workflowId: `${this.pipelineId}/evaluate`,
           staticSummary: `${models.length} models × ${datasets.length} data sets`,
-          args: [{ run, models, datasets, placement, limits, ...fallback }],
+          args: [{ run, models, datasets, placement, limits, ...oneAtATime(recipe), ...fallback }],
         }),
       (value) => Object.values(value).every((result) => result.reused)
     );
@@ -288,4 +289,10 @@ function roleOf(stage: string): Role {
 
 function typeOf(error: unknown): string {
   return error instanceof ApplicationFailure && error.type ? error.type : classifyFailure(error).type;
+}
+
+/** A server that is started for each model wants the machine's GPUs for itself. */
+function oneAtATime({ serving }: Recipe): { oneAtATime?: true } {
+  const isStarted = serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
+  return isStarted ? { oneAtATime: true } : {};
 }

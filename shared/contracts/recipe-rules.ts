@@ -116,6 +116,9 @@ function servingRules(recipe: Members): string[] {
     problems.push('rolloutServing: only with engine “embedded”; a job’s framework serves its own rollouts');
   if (has(recipe, 'rolloutServing') && typeof rollouts['engine'] === 'string' && rollouts['engine'] !== 'sglang')
     problems.push(`rolloutServing.engine: expected “sglang”, found ${found(rollouts['engine'])}`);
+  const arms = Object.keys(members(recipe['arms'])).length;
+  if (has(rollouts, 'endpoint') && arms > 1 && members(recipe['limits'])['parallelArms'] !== false)
+    problems.push('rolloutServing.endpoint: one server holds the weights of one arm: set limits.parallelArms to false');
   for (const [name, value] of [
     ['serving', serving],
     ['rolloutServing', rollouts],

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { verifyRun } from '../../shared/artifacts/verify.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../helpers/ray-head.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
+import { until } from '../workflows/support.js';
 import { rayRecipe } from './ray-support.js';
 import { freshTag, start, temporaryRoot, withRealWorkers } from './support.js';
 
@@ -61,6 +62,47 @@ describe.skipIf(missing !== '')(
           const gate = JSON.parse(readFileSync(join(directory, 'arms/relax/smoke/gate.json'), 'utf8')) as object;
           expect(gate).toMatchObject({ passed: true, not_verifiable: ['generated_turns'] });
           expect(readFileSync(join(directory, 'report.html'), 'utf8')).toContain('not verifiable');
+        } finally {
+          await client.close();
+          await remove();
+        }
+      },
+      LIMIT_MS
+    );
+
+    it(
+      'stops a job that does not get on, goes on from its checkpoint, and leaves no job when the run is cancelled',
+      async () => {
+        const { root, remove } = await temporaryRoot();
+        const tag = freshTag();
+        const client = await RayJobsClient.open({ address: head.address });
+        const recipe = rayRecipe(head, root, tag, {
+          env: { IMITATE: 'hang-once@3', IMITATE_STEP_SECONDS: '0.1' },
+          grpo: { steps: 400, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, checkpointEvery: 2 },
+        });
+        Object.assign(recipe, {
+          arms: { relax: (recipe['arms'] as Record<string, unknown>)['relax'] },
+          cluster: { ...(recipe['cluster'] as object), startMinutes: 1, stepMinutes: 0.1 },
+        });
+        try {
+          await withRealWorkers(environment, tag, async () => {
+            const handle = await start(environment, recipe, 'stalls');
+            const progress = (): Promise<Progress> => handle.query<Progress>('progress');
+            await until(
+              async () => ((await progress()).arms['relax']?.step ?? 0) > 6,
+              'the second job got on',
+              LIMIT_MS
+            );
+            const { attempts } = await progress();
+            expect(attempts).toMatchObject([{ stage: 'train:relax', activity: 'runTrainingJob', type: 'Stalled' }]);
+            const evidence = join(root, 'stalls/evidence/train-relax/stall-001.json');
+            expect(JSON.parse(readFileSync(evidence, 'utf8'))).toMatchObject({ job: { status: 'RUNNING' } });
+            await handle.cancel();
+            await expect(handle.result()).rejects.toThrow();
+          });
+          const jobs = (await client.list()).filter(({ metadata }) => metadata['memagent.run'] === 'stalls');
+          expect(jobs.map(({ status }) => status).sort()).toEqual(['STOPPED', 'STOPPED', 'SUCCEEDED']);
+          expect(readdirSync(join(root, '.clusters'))).toEqual([]);
         } finally {
           await client.close();
           await remove();

@@ -9,6 +9,7 @@ import { LOGPROB_TOLERANCE } from '../../activities/spot-check.js';
 import { liveEngines } from '../../scripts/chaos/engines.js';
 import { readLease } from '../../engines/supervision/lease.js';
 import type { Progress } from '../../shared/contracts/progress.js';
+import type { StoredSummary } from '../../shared/evaluation/types.js';
 import { entryPath, packageRoot } from '../../shared/runtime/entry.js';
 import { until } from '../workflows/support.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
@@ -49,16 +50,18 @@ describe('rollouts by a server of their own', () => {
         }
         return await real(args);
       };
+      const server = {
+        engine: 'sglang',
+        command: [process.execPath, SERVER],
+        env: { LIE: lie, ENGINE_ENTRY: entryPath('engines/embedded/main.js') },
+        startSeconds: 60,
+      };
       const recipe = tinyRecipe(root, tag, {
         arms: { relax: { flavour: 'relax' } },
         grpo: { steps: 3, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, weightDecay: 0, checkpointEvery: 3 },
         evaluation: { lengths: [2], items: 4, concurrency: 4, serverContext: 128 },
-        rolloutServing: {
-          engine: 'sglang',
-          command: [process.execPath, SERVER],
-          env: { LIE: lie, ENGINE_ENTRY: entryPath('engines/embedded/main.js') },
-          startSeconds: 60,
-        },
+        rolloutServing: server,
+        serving: { ...server, args: ['--stand-in'] },
       });
       try {
         await serveActivities(environment, tag, activities, async () => {
@@ -82,6 +85,13 @@ describe('rollouts by a server of their own', () => {
         );
         expect(steps.map((step) => step.weights_version)).toEqual([1, 2, 3]);
         for (const step of steps) expect(step.max_logprob_difference).toBeLessThan(LOGPROB_TOLERANCE);
+        const launched = ['base', 'relax'].map(
+          (model) =>
+            (JSON.parse(readFileSync(join(directory, `eval/${model}/dev.summary.json`), 'utf8')) as StoredSummary)
+              .server.launch
+        );
+        expect(launched[0]).toEqual({ engine: 'sglang', args: ['--stand-in'], env: server.env });
+        expect(launched[1]).toEqual(launched[0]);
         expect(readFileSync(join(directory, 'report.html'), 'utf8')).toContain('Rollouts were sampled by sglang');
         expect(liveEngines(directory)).toEqual([]);
         expect(readdirSync(rolloutFolder).filter((name) => /json$|lock$|weights/.test(name))).toEqual([]);

@@ -56,8 +56,12 @@ export interface RayHead {
   stop(): Promise<void>;
 }
 
-/** Starts a head on free ports, with its own folder and process group; nothing of another cluster is touched. */
-export async function startRayHead(venv: string): Promise<RayHead> {
+/**
+ * Starts a head on free ports, with its own folder and process group; nothing of another cluster is touched.
+ *
+ * @param gpus what Ray believes that it has; no device is needed for it
+ */
+export async function startRayHead(venv: string, gpus = 0): Promise<RayHead> {
   // Short: the sockets in it have paths of at most 107 bytes.
   const folder = mkdtempSync('/tmp/mr-');
   const ports: Ports = { gcs: await freePort(), dashboard: await freePort(), agent: await freePort() };
@@ -66,7 +70,7 @@ export async function startRayHead(venv: string): Promise<RayHead> {
   const start = async (): Promise<void> => {
     // Ray gives its dashboard 20 s; on a machine that is busy with other tests that may be too short once.
     for (let tries = 1; ; tries += 1) {
-      group = spawnHead(venv, folder, ports);
+      group = spawnHead(venv, folder, ports, gpus);
       await until(() => group?.exitCode !== null || takesJobs(address), 'the Ray head answers', START_LIMIT_MS);
       if (group.exitCode === null) return;
       await kill();
@@ -108,7 +112,7 @@ interface Ports {
   agent: number;
 }
 
-function spawnHead(venv: string, folder: string, ports: Ports): ChildProcess {
+function spawnHead(venv: string, folder: string, ports: Ports, gpus: number): ChildProcess {
   const log = openSync(join(folder, 'head.log'), 'a');
   const options: Record<string, string | number> = {
     '--port': ports.gcs,
@@ -116,7 +120,7 @@ function spawnHead(venv: string, folder: string, ports: Ports): ChildProcess {
     '--dashboard-host': '127.0.0.1',
     '--node-ip-address': '127.0.0.1',
     '--num-cpus': 2,
-    '--num-gpus': 0,
+    '--num-gpus': gpus,
     '--include-dashboard': 'true',
     '--temp-dir': join(folder, 't'),
     '--object-store-memory': OBJECT_STORE,

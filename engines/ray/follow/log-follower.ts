@@ -11,6 +11,8 @@ const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 10_000;
 /** A stream of a job that is over closes by itself; after this long it is opened again. Unit: milliseconds. */
 const CLOSING_MS = 5_000;
+/** A log up to this size is fetched whole. Unit: bytes. */
+const SHORT_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
  * Brings a job's log to disk and to the reader of its steps, once and in order. Every connection begins at the log's first byte;
@@ -18,7 +20,7 @@ const CLOSING_MS = 5_000;
  * stream) the whole log is fetched from time to time instead.
  */
 export class LogFollower {
-  private readonly stopper = new AbortController();
+  private stopper = new AbortController();
   private connection = new AbortController();
   private readonly stream: ByteStream;
   private loop: Promise<void> | undefined;
@@ -44,6 +46,11 @@ export class LogFollower {
   /** Reads what is stored already, then follows. @throws PipelineError StorageFailed */
   async start(): Promise<void> {
     await this.stream.recover();
+    this.run();
+  }
+
+  private run(): void {
+    this.stopper = new AbortController();
     this.loop = this.follow().catch((error: unknown) => {
       this.failure = error;
       this.onChange();
@@ -71,17 +78,31 @@ export class LogFollower {
    * @returns false when it could not be had within the limit
    */
   async drain(limitMs: number): Promise<boolean> {
+    // Ray closes the stream of a job that is over only after some seconds; a short log is had at once.
+    const whole = (this.store.size < SHORT_LOG_BYTES && (await this.fetchRest())) || (await this.streamRest(limitMs));
+    await this.stop();
+    this.check();
+    this.reader.end();
+    return whole;
+  }
+
+  private async fetchRest(): Promise<boolean> {
+    await this.stop();
+    this.check();
+    return await this.fetchWhole(AbortSignal.timeout(CLOSING_MS));
+  }
+
+  private async streamRest(limitMs: number): Promise<boolean> {
     this.jobOver = true;
-    const limit = AbortSignal.timeout(limitMs);
+    if (this.stopper.signal.aborted) this.run();
+    const limit = new AbortController();
     const closing = setTimeout(() => this.reconnect(), CLOSING_MS);
     const given = await Promise.race([
       this.loop?.then(() => true),
-      new Promise<false>((resolve) => limit.addEventListener('abort', () => resolve(false), { once: true })),
+      pause(limitMs, false, { signal: limit.signal }).catch(() => false),
     ]);
+    limit.abort();
     clearTimeout(closing);
-    this.check();
-    if (given !== true) await this.stop();
-    this.reader.end();
     return given === true;
   }
 

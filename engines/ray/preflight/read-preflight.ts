@@ -5,37 +5,45 @@ import type { ExpectedFile, PreflightFacts } from './preflight-job.js';
 
 const GIB = 1024 ** 3;
 const MIB_PER_GIB = 1024;
-/** A device that others use to more than this part is not ours. No unit. */
-const FREE_SHARE = 0.9;
+/** A device of which more than this part is used is somebody's. No unit. */
+const USED_SHARE = 0.1;
+
+/** What is not as the recipe says. */
+export interface PreflightFindings {
+  /** What somebody must correct. */
+  problems: string[];
+  /** What is taken now, and free again when another job is over. */
+  busy: string[];
+}
 
 /**
- * Judges what the preflight job found.
+ * Judges what the preflight job found: one sentence a finding, all of them.
  *
  * @param output the job's log
- * @returns every problem, one sentence each; empty when the cluster is as the recipe says; undefined when the output has no
- *   result: the job failed before it could look
+ * @returns undefined when the output has no result: the job failed before it could look
  */
 export function readPreflight(
   output: string,
   recipe: Recipe,
   arm: string,
   facts: PreflightFacts
-): string[] | undefined {
+): PreflightFindings | undefined {
   const found = clusterFactsIn(output);
   const { cluster } = recipe;
   if (found === undefined || cluster === undefined) return undefined;
   const { path = '', commit } = recipe.arms[arm] ?? {};
   const answered = found.nodes.filter((node) => node.error === undefined);
   const [first, ...others] = answered;
-  return unique([
+  const problems = [
     ...found.nodes.flatMap((node) => (node.error === undefined ? [] : [`${at(node)}: no answer: ${node.error}`])),
     ...answered.flatMap((node) => checkoutProblems(node, path, commit)),
     ...(first === undefined ? [] : fileProblems(first, facts)),
     ...answered.flatMap((node) => markerProblems(node, facts)),
     ...others.flatMap((node) => modelProblems(node, facts)),
     ...gpuProblems(found, cluster),
-    ...answered.flatMap((node) => nodeProblems(node, cluster)),
-  ]);
+    ...answered.flatMap((node) => sizeProblems(node, cluster)),
+  ];
+  return { problems: unique(problems), busy: unique([...takenGpus(found, cluster), ...answered.flatMap(takenParts)]) };
 }
 
 function checkoutProblems(node: NodeFacts, path: string, pin: string | undefined): string[] {
@@ -92,45 +100,49 @@ function modelProblems(node: NodeFacts, { modelFiles, modelDir }: PreflightFacts
 }
 
 function gpuProblems({ gpus, nodes }: ClusterFacts, cluster: Cluster): string[] {
-  const wantsMemory = cluster.gpuMemoryGiB > 0 && gpus.total >= cluster.gpus;
-  if (wantsMemory && nodes.every(({ nvidia }) => (nvidia?.gpus ?? []).length === 0))
-    return [
-      `the memory of the GPUs could not be looked at: ${nodes.map((node) => node.nvidia?.error ?? '?').join('; ')}`,
-    ];
   if (gpus.total < cluster.gpus) return [`GPUs: the cluster has ${gpus.total}, the recipe’s job needs ${cluster.gpus}`];
-  if (gpus.free < cluster.gpus)
-    return [
-      `GPUs: ${gpus.total - gpus.free} of the cluster’s ${gpus.total} are taken, the recipe’s job needs ${cluster.gpus}`,
-    ];
-  return [];
+  if (cluster.gpuMemoryGiB === 0 || nodes.some(({ nvidia }) => (nvidia?.gpus ?? []).length > 0)) return [];
+  return [
+    `the memory of the GPUs could not be looked at: ${nodes.map((node) => node.nvidia?.error ?? '?').join('; ')}`,
+  ];
 }
 
-function nodeProblems(node: NodeFacts, cluster: Cluster): string[] {
+function sizeProblems(node: NodeFacts, cluster: Cluster): string[] {
   const { disk, nvidia } = node;
-  const problems = node.takenPorts.map(
+  const free = (disk?.bytes ?? 0) / GIB;
+  const disks =
+    disk !== undefined && free < cluster.freeDiskGiB
+      ? [`${at(node)}: ${free.toFixed(1)} GiB free at ${disk.path}, the recipe asks for ${cluster.freeDiskGiB}`]
+      : [];
+  // A head without devices is usual; what is missing in all shows in the count.
+  const devices = (nvidia?.gpus ?? []).flatMap(({ name, totalMiB }, index) => {
+    const total = totalMiB / MIB_PER_GIB;
+    if (total >= cluster.gpuMemoryGiB) return [];
+    return [
+      `${at(node)}: GPU ${index} (${name}) has ${total.toFixed(1)} GiB, the recipe asks for ${cluster.gpuMemoryGiB}`,
+    ];
+  });
+  return [...disks, ...devices];
+}
+
+function takenGpus({ gpus }: ClusterFacts, cluster: Cluster): string[] {
+  if (gpus.total < cluster.gpus || gpus.free >= cluster.gpus) return [];
+  return [
+    `GPUs: ${gpus.total - gpus.free} of the cluster’s ${gpus.total} are taken, the recipe’s job needs ${cluster.gpus}`,
+  ];
+}
+
+function takenParts(node: NodeFacts): string[] {
+  const ports = node.takenPorts.map(
     (port) => `${at(node)}: port ${port} is taken; \`ray serve shutdown -y\` there ends what an earlier Relax job left`
   );
-  if (cluster.freeDiskGiB > 0 && disk !== undefined) {
-    const free = (disk.bytes ?? 0) / GIB;
-    if (free < cluster.freeDiskGiB)
-      problems.push(
-        `${at(node)}: ${free.toFixed(1)} GiB free at ${disk.path}, the recipe asks for ${cluster.freeDiskGiB}`
-      );
-  }
-  if (cluster.gpuMemoryGiB === 0 || nvidia === undefined) return problems;
-  // A head without devices is usual; what is missing in all shows in the count.
-  for (const [index, gpu] of nvidia.gpus.entries()) {
-    const total = gpu.totalMiB / MIB_PER_GIB;
-    if (total < cluster.gpuMemoryGiB)
-      problems.push(
-        `${at(node)}: GPU ${index} (${gpu.name}) has ${total.toFixed(1)} GiB, the recipe asks for ${cluster.gpuMemoryGiB}`
-      );
-    else if (gpu.usedMiB > gpu.totalMiB * (1 - FREE_SHARE))
-      problems.push(
-        `${at(node)}: GPU ${index} (${gpu.name}): ${(gpu.usedMiB / MIB_PER_GIB).toFixed(1)} GiB are used by another program`
-      );
-  }
-  return problems;
+  const devices = (node.nvidia?.gpus ?? []).flatMap(({ name, totalMiB, usedMiB }, index) => {
+    if (usedMiB <= totalMiB * USED_SHARE) return [];
+    return [
+      `${at(node)}: GPU ${index} (${name}): ${(usedMiB / MIB_PER_GIB).toFixed(1)} GiB are used by another program`,
+    ];
+  });
+  return [...ports, ...devices];
 }
 
 function at({ address, host }: Pick<NodeFacts, 'address' | 'host'>): string {

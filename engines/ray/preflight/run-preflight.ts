@@ -9,7 +9,7 @@ import { isOver, type JobInfo } from '../jobs/job-info.js';
 import { classifyJobFailure } from '../log/classify.js';
 import type { JobSpec } from '../types.js';
 import { preflightJob, type PreflightFacts } from './preflight-job.js';
-import { readPreflight } from './read-preflight.js';
+import { readPreflight, type PreflightFindings } from './read-preflight.js';
 
 /** Hashing a model of some GiB takes a minute; a cluster without room for a driver never begins. Unit: milliseconds. */
 const LIMIT_MS = 15 * 60_000;
@@ -20,7 +20,7 @@ const LONGEST_LOOK_MS = 2_000;
 /**
  * Looks at a cluster by a job of its own, which is gone afterwards.
  *
- * @returns every problem, one sentence each; empty when an arm can be trained there
+ * @returns what is wrong and what is taken; both empty when an arm can be trained there now
  * @throws PipelineError when the job failed before it could look
  */
 export async function runPreflight(
@@ -29,7 +29,7 @@ export async function runPreflight(
   arm: string,
   facts: PreflightFacts,
   signal: AbortSignal
-): Promise<string[]> {
+): Promise<PreflightFindings> {
   const spec = await preflightJob(recipe, arm, facts);
   const id = `memagent-preflight-${arm}-${randomUUID()}`;
   await writeFiles(spec);
@@ -37,9 +37,9 @@ export async function runPreflight(
     await client.submit(id, spec, signal);
     const job = await over(client, id, signal);
     const log = await client.logs(id, signal);
-    const problems = readPreflight(log, recipe, arm, facts);
-    if (problems === undefined) throw couldNotLook(job, log, client.address);
-    return problems;
+    const findings = readPreflight(log, recipe, arm, facts);
+    if (findings === undefined) throw couldNotLook(job, log, client.address);
+    return findings;
   } finally {
     await remove(client, id);
     await rm(facts.marker.path, { force: true });

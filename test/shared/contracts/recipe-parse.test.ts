@@ -139,6 +139,14 @@ describe('parseRecipe', () => {
       /^rolloutServing\.engine: expected “sglang”/,
     ],
     [
+      'one rollout server for arms that train at once',
+      laptop({
+        arms: { a: { flavour: 'relax' }, b: { flavour: 'vime' } },
+        rolloutServing: { engine: 'sglang', endpoint: 'http://gpu:30000' },
+      }),
+      /^rolloutServing\.endpoint: one server holds the weights of one arm/,
+    ],
+    [
       'an endpoint that is also started',
       ray({ serving: { engine: 'vllm', endpoint: 'http://gpu:8000', args: ['--x'] } }),
       /^serving: an endpoint is used as it is/,

@@ -34,10 +34,20 @@ function node(change: Record<string, unknown> = {}): Record<string, unknown> {
 
 function judge(nodes: object[], gpus = { total: 8, free: 8 }): string[] | undefined {
   const output = `warning: something\nMEMAGENT_PREFLIGHT_RESULT ${JSON.stringify({ gpus, nodes })}\n`;
-  return readPreflight(output, recipe, 'relax', FACTS);
+  const findings = readPreflight(output, recipe, 'relax', FACTS);
+  return findings === undefined ? undefined : [...findings.problems, ...findings.busy];
 }
 
 describe('what a preflight found', () => {
+  it('tells what is wrong from what is only taken', () => {
+    const nodes = [node({ takenPorts: [8000], nvidia: { gpus: [gpu(81_559, 60_000)] } })];
+    const output = `MEMAGENT_PREFLIGHT_RESULT ${JSON.stringify({ gpus: { total: 8, free: 0 }, nodes })}`;
+    expect(readPreflight(output, recipe, 'relax', FACTS)).toEqual({
+      problems: [],
+      busy: [expect.anything(), expect.anything(), expect.anything()],
+    });
+  });
+
   it('is nothing to complain of where the cluster is as the recipe says, with a head that has no GPUs', () => {
     const head = node({ address: '10.0.0.1', host: 'head', nvidia: { error: 'nvidia-smi is not there' } });
     expect(judge([head, node()])).toEqual([]);

@@ -1,17 +1,21 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { appendFile, cp, mkdtemp, rm, stat } from 'node:fs/promises';
+import { appendFile, mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RayJobsClient } from '../../../../engines/ray/jobs/client.js';
+import { launchSpec } from '../../../../engines/ray/launch/launch-spec.js';
+import { manualScript } from '../../../../engines/ray/launch/manual.js';
+import { StepLog } from '../../../../engines/ray/log/step-log.js';
 import type { PreflightFacts } from '../../../../engines/ray/preflight/preflight-job.js';
 import { runPreflight } from '../../../../engines/ray/preflight/run-preflight.js';
 import { hashFile } from '../../../../shared/artifacts/atomic-file.js';
 import type { Recipe } from '../../../../shared/contracts/recipe.js';
 import { packageRoot } from '../../../../shared/runtime/entry.js';
+import { frameworkCheckouts } from '../../../helpers/framework-checkouts.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../../../helpers/ray-head.js';
-import { changedRecipe, FRAMEWORKS, writeTrainData, type RawRecipe } from '../support.js';
+import { changedRecipe, factsIn, tinyRecipe, TRAJECTORIES, writeTrainData, type RawRecipe } from '../support.js';
 
 const environment = await rayEnvironment();
 const why = 'missing' in environment ? environment.missing : '';
@@ -22,19 +26,10 @@ let client: RayJobsClient;
 let commit: string;
 let facts: PreflightFacts;
 
-function git(...args: string[]): string {
-  const who = ['-c', 'user.name=test', '-c', 'user.email=test@example.org', '-c', 'commit.gpgsign=false'];
-  return execFileSync('git', [...who, '-C', join(folder, 'vime'), ...args], { encoding: 'utf8' }).trim();
-}
-
 beforeAll(async () => {
   if ('missing' in environment) return;
   folder = await mkdtemp(join(tmpdir(), 'memagent-preflight-'));
-  await cp(join(FRAMEWORKS, 'vime'), join(folder, 'vime'), { recursive: true });
-  git('init', '--quiet');
-  git('add', '.');
-  git('commit', '--quiet', '-m', 'the pinned commit');
-  commit = git('rev-parse', 'HEAD');
+  ({ commit } = (await frameworkCheckouts(folder)).vime);
   const train = join(folder, 'run', 'train.jsonl');
   await writeTrainData(train);
   const modelDir = join(packageRoot(), 'models', 'laptop');
@@ -66,7 +61,7 @@ const look = (wanted: Recipe, seen = facts) => runPreflight(client, wanted, 'vim
 
 describe.skipIf(why !== '')(`a preflight on a real Ray head${why === '' ? '' : ` (skipped: ${why})`}`, () => {
   it('finds nothing where all is as the recipe says, and leaves nothing behind', async () => {
-    expect(await look(await recipe(() => undefined))).toEqual([]);
+    expect(await look(await recipe(() => undefined))).toEqual({ problems: [], busy: [] });
     expect(existsSync(facts.marker.path)).toBe(false);
     expect((await client.list()).filter(({ submissionId }) => submissionId.includes('preflight'))).toEqual([]);
   });
@@ -80,7 +75,7 @@ describe.skipIf(why !== '')(`a preflight on a real Ray head${why === '' ? '' : `
     });
     const size = (await stat(facts.trainData.name)).size;
     const [config] = facts.modelFiles;
-    const problems = await look(wanted, {
+    const { problems } = await look(wanted, {
       ...facts,
       modelFiles: [{ ...config, name: 'config.json', bytes: config?.bytes ?? 0, sha256: '0'.repeat(64) }],
       trainData: { ...facts.trainData, bytes: size + 1 },
@@ -104,3 +99,25 @@ describe.skipIf(why !== '')(`a preflight on a real Ray head${why === '' ? '' : `
     });
   });
 });
+
+describe.skipIf(why !== '')(
+  `a printed launch script on a real Ray head${why === '' ? '' : ` (skipped: ${why})`}`,
+  () => {
+    it('trains when a person runs it, with Ray’s own command line', async () => {
+      const wanted = await tinyRecipe(2);
+      const spec = launchSpec(wanted, 'relax', 'smoke', factsIn(join(folder, 'run'), 2));
+      const path = `${dirname(head.python)}:${process.env['PATH'] ?? ''}`;
+      const output = await new Promise<string>((resolve) => {
+        const options = { env: { ...process.env, PATH: path, RAY_ADDRESS: '' }, timeout: 60_000 };
+        execFile('/bin/sh', ['-c', manualScript(spec, head.address)], options, (_error, out, err) =>
+          resolve(out + err)
+        );
+      });
+      expect(output).toContain('succeeded');
+      const log = new StepLog('relax', TRAJECTORIES);
+      log.push(output);
+      log.end();
+      expect([...log.records.values()].map(({ reward }) => typeof reward)).toEqual(['number', 'number']);
+    });
+  }
+);

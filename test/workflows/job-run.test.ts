@@ -1,0 +1,127 @@
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TrainingJobArgs, TrainingJobResult } from '../../shared/contracts/activities.js';
+import type { Progress } from '../../shared/contracts/progress.js';
+import type { Recipe } from '../../shared/contracts/recipe.js';
+import { timeSkippingEnvironment } from '../helpers/temporal-server.js';
+import { BookKeeping, startPipeline, testRecipe, withWorkers } from './support.js';
+
+let environment: TestWorkflowEnvironment;
+beforeAll(async () => {
+  environment = await timeSkippingEnvironment();
+});
+afterAll(() => environment.teardown());
+
+/** One arm of four steps that jobs train. */
+function jobRecipe(changes: Record<string, unknown> = {}): Recipe {
+  return testRecipe({
+    engine: 'ray',
+    model: { id: 'example/model', revision: '1'.repeat(40) },
+    arms: { relax: { flavour: 'relax', repo: 'https://example.org/relax', commit: '2'.repeat(40), path: '/relax' } },
+    cluster: { gpus: 1, tensorParallel: 1 },
+    serving: { engine: 'sglang' },
+    onHalt: 'fail',
+    ...changes,
+  });
+}
+
+/** Bookkeeping whose training job answers what the test says; undefined: as usual. */
+class JobBooks extends BookKeeping {
+  readonly asked: TrainingJobArgs[] = [];
+  readonly stops: object[] = [];
+
+  constructor(
+    recipe: Recipe,
+    private readonly answer: (args: TrainingJobArgs, call: number) => Partial<TrainingJobResult> | Error
+  ) {
+    super(recipe);
+  }
+
+  override all(): ReturnType<BookKeeping['all']> {
+    const usual = super.all();
+    return {
+      ...usual,
+      stopEngine: async (args) => {
+        this.stops.push({ phase: args.phase, ...(args.onlyIfOver === undefined ? {} : { onlyIfOver: true }) });
+        await usual.stopEngine(args);
+      },
+      runTrainingJob: async (args) => {
+        this.asked.push(args);
+        const answer = this.answer(args, this.asked.length);
+        if (answer instanceof Error) this.faults.set('runTrainingJob', [answer]);
+        return { ...(await usual.runTrainingJob(args)), ...(answer instanceof Error ? {} : answer) };
+      },
+    };
+  }
+}
+
+async function run(books: BookKeeping): Promise<{ progress: Progress; failed: boolean }> {
+  return await withWorkers(environment, books, async () => {
+    const handle = await startPipeline(environment, books);
+    const failed = await handle.result().then(
+      () => false,
+      () => true
+    );
+    return { progress: await handle.query<Progress>('progress'), failed };
+  });
+}
+
+describe('an arm that jobs train', () => {
+  it('is followed step by step, through the same chain', async () => {
+    const books = new JobBooks(jobRecipe(), () => ({}));
+    const { progress } = await run(books);
+    expect(progress.state).toBe('completed');
+    expect(progress.arms['relax']).toMatchObject({ phase: 'train', step: 4, totalSteps: 4 });
+    expect(books.asked.map(({ phase, fromStep, untilStep }) => `${phase} ${fromStep}-${untilStep}`)).toEqual([
+      ...['smoke 0-1', 'smoke 1-2'],
+      ...['train 0-1', 'train 1-2', 'train 2-3', 'train 3-4'],
+    ]);
+    expect(books.count('generateRollouts')).toBe(0);
+    expect(books.stops).toEqual([{ phase: 'smoke' }, { phase: 'train' }]);
+  });
+
+  it('waits, without holding a worker, while another run has the cluster', async () => {
+    const books = new JobBooks(jobRecipe(), (args, call) =>
+      args.phase === 'smoke' && call <= 3 ? { waitingFor: 'the train run of vime in another-run' } : {}
+    );
+    const { progress } = await run(books);
+    expect(progress.state).toBe('completed');
+    expect(progress.attempts).toEqual([]);
+    expect(books.asked.filter(({ phase }) => phase === 'smoke')).toHaveLength(5);
+  });
+
+  it('goes back to what a resumed job says, and gets its budget back with each step', async () => {
+    const { ApplicationFailure } = await import('@temporalio/activity');
+    const lost = (): Error => ApplicationFailure.create({ type: 'HostLost', message: 'the node died' });
+    let train = 0;
+    const books = new JobBooks(jobRecipe(), (args) => {
+      if (args.phase === 'smoke') return {};
+      train += 1;
+      // Every other call fails: more failures in all than the budget has, but each step is progress.
+      if (train % 2 === 0 && train < 24) return lost();
+      if (train < 24)
+        return {
+          steps: (train % 3) + 1,
+          finished: false,
+          rewardsFrom: 0,
+          rewards: [0.1, 0.2, 0.3].slice(0, (train % 3) + 1),
+        };
+      return { steps: 4, finished: true, rewardsFrom: 0, rewards: [0.1, 0.2, 0.3, 0.4] };
+    });
+    const { progress } = await run(books);
+    expect(progress.state).toBe('completed');
+    expect(progress.arms['relax']?.rewards).toEqual([0.1, 0.2, 0.3, 0.4]);
+    expect(progress.failedAttempts).toBeGreaterThan(8);
+  });
+
+  it('is left alone when it failed to be seen: only a job that is over gives the cluster back', async () => {
+    const { ApplicationFailure } = await import('@temporalio/activity');
+    const books = new JobBooks(jobRecipe(), () =>
+      ApplicationFailure.create({ type: 'EngineUnavailable', message: 'the dashboard does not answer' })
+    );
+    const { failed } = await run(books);
+    expect(failed).toBe(true);
+    expect(books.asked).toHaveLength(8);
+    expect(books.stops).toEqual([{ phase: 'smoke', onlyIfOver: true }]);
+  });
+});
