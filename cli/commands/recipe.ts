@@ -78,6 +78,7 @@ function summary(file: string, recipe: Recipe): string {
     `  engine    ${recipe.engine}, model ${recipe.model.path ?? `${recipe.model.id}@${recipe.model.revision?.slice(0, 8)}`}`,
     `  arms      ${arms.join(', ')}: each ${recipe.smoke.steps} smoke + ${recipe.grpo.steps} steps of ${plural(turns, 'trajectory', 'trajectories')}`,
     `  evaluate  dev and lengths ${recipe.evaluation.lengths.join(', ')}; ${recipe.acceptance.metric} within ${recipe.acceptance.tolerancePoints} points`,
+    ...(recipe.diagnostic === true ? ['  verdict   none: a diagnostic is never an acceptance result'] : []),
     `  workers   ${['memagent', ...queues].join(', ')}`,
     `  on halt   ${recipe.onHalt}`,
   ].join('\n');

@@ -49,6 +49,7 @@ export async function judgeDirectory(directory: string, recipe: Recipe): Promise
     tolerancePoints: recipe.acceptance.tolerancePoints,
     lengths: recipe.evaluation.lengths.map((length) => ({ dataset: lengthDataset(length), length })),
     devDataset: DEV_DATASET,
+    diagnostic: recipe.diagnostic === true,
     base: await readEvaluations(directory, 'base', datasets),
     arms,
   });

@@ -203,6 +203,10 @@ export const recipeSchema = z.strictObject({
     .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63')
     .describe('Name of the experiment.'),
   description: z.string().optional().describe('For people; part of the recipe’s hash.'),
+  diagnostic: z
+    .boolean()
+    .optional()
+    .describe('true: the run shows that the machinery works and is never an acceptance result; there is no verdict.'),
   engine: z.enum(['embedded', 'ray']).describe('embedded: the laptop policy; ray: Relax or VIME as Ray jobs.'),
   model,
   data,

@@ -5,6 +5,10 @@ import type { JudgeInput, Verdict } from './verdict-types.js';
 
 export const VERDICT_SCHEMA = 'memagent-verdict-v1';
 
+/** Reason against a verdict, whatever the numbers are. */
+const DIAGNOSTIC =
+  'the recipe is marked as diagnostic: it shows that the machinery works, and is never an acceptance result.';
+
 /**
  * Verdict of a paired evaluation (memagent.md, "Acceptance"): for every length two arms differ by at most the tolerance, and the
  * relax arm is strictly above the frozen base on every length and in boxed EM on the development set. Evaluations that are
@@ -18,7 +22,7 @@ export function judge(input: JudgeInput): Verdict {
   if (!(input.tolerancePoints >= 0)) {
     throw new RangeError(`the tolerance must be a number of percentage points ≥ 0, got ${input.tolerancePoints}`);
   }
-  const reasons = reasonsAgainst(input);
+  const reasons = [...(input.diagnostic === true ? [DIAGNOSTIC] : []), ...reasonsAgainst(input)];
   const rows = { pairs: pairRows(input), baselines: baselineRows(input), contexts: contextRows(input) };
   const failed = reasons.length > 0 ? [] : failedChecks(input, rows);
   const outcome = reasons.length > 0 ? 'not-comparable' : failed.length > 0 ? 'not-passed' : 'passed';

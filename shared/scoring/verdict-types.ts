@@ -53,6 +53,8 @@ export interface JudgeInput {
   devDataset: string | null;
   /** Parts of the rule that are asked for; the verdict says what was left out. Default: all. */
   parts?: readonly RulePart[];
+  /** A run that only shows that the machinery works: there is never a verdict. Default: false. */
+  diagnostic?: boolean;
   /** The frozen base model; not looked at without the part `baselines`. */
   base: ModelEvaluations;
   arms: readonly ArmEvaluations[];

@@ -31,6 +31,8 @@ export function tinyRecipe(steps: number, env: Record<string, string> = {}): Pro
     raw['model'] = { ...(raw['model'] as object), path: join(packageRoot(), 'models', 'laptop') };
     raw['memory'] = { chunkTokens: 24, memoryTokens: 16, finalTokens: 8, maxChunks: 64 };
     raw['grpo'] = { steps, promptsPerStep: 2, groupSize: 4, checkpointEvery: 2 };
+    // No device is asked for where there is none.
+    Object.assign(raw.cluster, { gpuMemoryGiB: 0, freeDiskGiB: 0 });
     raw.cluster['env'] = { PYTHONPATH: '/nowhere', IMITATE_STEP_SECONDS: '0', ...env };
     for (const [name, arm] of Object.entries(raw.arms)) arm['path'] = join(FRAMEWORKS, name);
   });

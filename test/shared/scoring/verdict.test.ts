@@ -61,6 +61,15 @@ describe('a verdict', () => {
 });
 
 describe('no verdict', () => {
+  it('is given for a diagnostic run, however good its numbers are; they are there', () => {
+    const verdict = judge({ ...passing(), diagnostic: true });
+    expect(verdict.outcome).toBe('not-comparable');
+    expect(verdict.sentence).toContain('the recipe is marked as diagnostic');
+    expect(verdict.sentence).toContain('never an acceptance result');
+    expect(verdict.pairs).toEqual(judge(passing()).pairs);
+    expect(judge({ ...passing(), diagnostic: false })).toEqual(judge(passing()));
+  });
+
   it('is given when evaluations are incomplete, differ in a controlled field, or are missing: every reason is listed', () => {
     const input = passing();
     const relax = {

@@ -51,7 +51,7 @@ afterAll(async () => {
 
 function recipe(change: (raw: RawRecipe) => void): Promise<Recipe> {
   return changedRecipe('qwen3-0.6b', (raw) => {
-    Object.assign(raw.cluster, { address: head.address, python: head.python });
+    Object.assign(raw.cluster, { address: head.address, python: head.python, gpuMemoryGiB: 0, freeDiskGiB: 0 });
     Object.assign(raw.arms['vime'] ?? {}, { path: join(folder, 'vime'), commit });
     change(raw);
   });
