@@ -13,6 +13,12 @@ const METRICS: readonly { column: string; title: string; note: string; floor?: n
   { column: 'clip_fraction', title: 'Clipped ratios', note: 'share of response tokens', floor: 0 },
   { column: 'mean_response_tokens', title: 'Response length', note: 'tokens a turn', floor: 0 },
   { column: 'mean_memory_tokens', title: 'Memory length', note: 'tokens after a memory turn', floor: 0 },
+  {
+    column: 'max_logprob_difference',
+    title: 'Sampler and trainer',
+    note: 'largest log-prob difference, nats',
+    floor: 0,
+  },
   { column: 'truncated_share', title: 'Truncated turns', note: 'share that hit the token limit', floor: 0 },
 ];
 
