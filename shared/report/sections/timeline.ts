@@ -44,13 +44,19 @@ export function timelineSection(data: RunData): Html {
 }
 
 function stageRow(progress: Progress, stage: StageProgress, end: string): Value[] {
+  // The stage that writes this page is the only one that can be under way in it while the run does not wait.
+  const isThisPage = stage.name === 'report' && stage.state === 'running';
   return [
     html`${stage.name} <span class="muted">${stage.queue}</span>`,
     stageBar(progress, stage, end),
-    duration(secondsBetween(stage.startedAt, stage.finishedAt ?? (stage.startedAt === undefined ? undefined : end))),
+    isThisPage
+      ? '–'
+      : duration(
+          secondsBetween(stage.startedAt, stage.finishedAt ?? (stage.startedAt === undefined ? undefined : end))
+        ),
     stage.retries === 0 ? '0' : html`<b>${stage.retries}</b>`,
     stage.secondsLost === undefined ? '–' : duration(stage.secondsLost),
-    html`${mark(STATE_MARKS[stage.state], stage.state)}${
+    html`${isThisPage ? mark('good', 'this page') : mark(STATE_MARKS[stage.state], stage.state)}${
       stage.note !== undefined && html` <span class="muted note">${stage.note}</span>`
     }`,
   ];
