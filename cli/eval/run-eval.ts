@@ -5,6 +5,7 @@ import { truncationSentence } from '../../shared/evaluation/disclosure.js';
 import { evaluateDataset } from '../../shared/evaluation/evaluator.js';
 import type { EvaluateOptions, EvaluationOutcome, EvaluationProgress } from '../../shared/evaluation/types.js';
 import { withFileLock } from '../../shared/temporal-binary/file-lock.js';
+import { keepHeapLean } from '../../shared/runtime/lean-heap.js';
 import { loadTokenizer } from '../../shared/tokenizer/tokenizer.js';
 import type { CommandContext } from '../command.js';
 import { forPerson } from '../for-person.js';
@@ -17,6 +18,7 @@ import { checkRoom, modelVocabSize, openServer, type OpenServer } from './server
 
 /** @returns 0 complete, 1 incomplete, 130 interrupted */
 export async function runEval(context: CommandContext, options: EvalOptions): Promise<number> {
+  keepHeapLean();
   const { terminal } = context;
   const paths = resultPaths(options);
   const interrupted = terminal.handleInterrupts();

@@ -5,12 +5,14 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { evaluateDataset } from '../../shared/evaluation/evaluator.js';
 import { createInferenceClient } from '../../shared/inference/client.js';
+import { keepHeapLean } from '../../shared/runtime/lean-heap.js';
 import { loadTokenizer } from '../../shared/tokenizer/tokenizer.js';
 import type { ChildLine, ChildOptions } from './types.js';
 
 const LINE_EVERY_MS = 500;
 const NANOSECONDS = 1e6;
 
+keepHeapLean();
 const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions;
 const delay = monitorEventLoopDelay({ resolution: 10 });
 const startedAt = performance.now();
