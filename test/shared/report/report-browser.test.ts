@@ -157,7 +157,8 @@ describe.skipIf(chromiumPath === undefined)(`the report in a browser${WITHOUT_BR
     await page.keyboard.press('Tab');
     expect(await page.evaluate('document.activeElement.tagName')).toBe('SUMMARY');
     await page.keyboard.press('Enter');
-    expect(await page.locator('.sample[open] .result').count()).toBe(3);
+    // A sample is filled in when the browser tells that it was opened.
+    await expect.poll(() => page.locator('.sample[open] .result').count(), { timeout: 20_000 }).toBe(3);
     await page.locator('button.more').focus();
     await page.keyboard.press('Enter');
     expect(await page.evaluate('document.activeElement.querySelector(".number").textContent')).toBe('#15');
