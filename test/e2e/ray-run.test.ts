@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RayJobsClient } from '../../engines/ray/jobs/client.js';
 import { verifyRun } from '../../shared/artifacts/verify.js';
 import type { Progress } from '../../shared/contracts/progress.js';
+import { frameworkCheckouts, type Checkout } from '../helpers/framework-checkouts.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../helpers/ray-head.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
 import { until } from '../workflows/support.js';
@@ -15,15 +16,20 @@ const LIMIT_MS = 240_000;
 const ray = await rayEnvironment();
 const missing = 'missing' in ray ? ray.missing : '';
 
+let folder: Awaited<ReturnType<typeof temporaryRoot>>;
+let checkouts: Record<'relax' | 'vime', Checkout>;
 let head: RayHead;
 let environment: TestWorkflowEnvironment;
 beforeAll(async () => {
   if ('missing' in ray) return;
-  [head, environment] = await Promise.all([startRayHead(ray.venv), localEnvironment()]);
+  folder = await temporaryRoot();
+  checkouts = await frameworkCheckouts(folder.root);
+  [head, environment] = await Promise.all([startRayHead(ray.venv, 1), localEnvironment()]);
 }, LIMIT_MS);
 afterAll(async () => {
   await environment?.teardown();
   await head?.stop();
+  await folder?.remove();
 });
 
 describe.skipIf(missing !== '')(
@@ -37,7 +43,7 @@ describe.skipIf(missing !== '')(
         const client = await RayJobsClient.open({ address: head.address });
         try {
           const progress = await withRealWorkers(environment, tag, async () => {
-            const handle = await start(environment, rayRecipe(head, root, tag), 'on-ray');
+            const handle = await start(environment, rayRecipe(head, checkouts, root, tag), 'on-ray');
             await handle.result();
             return await handle.query<Progress>('progress');
           });
@@ -76,7 +82,7 @@ describe.skipIf(missing !== '')(
         const { root, remove } = await temporaryRoot();
         const tag = freshTag();
         const client = await RayJobsClient.open({ address: head.address });
-        const recipe = rayRecipe(head, root, tag, {
+        const recipe = rayRecipe(head, checkouts, root, tag, {
           env: { IMITATE: 'hang-once@3', IMITATE_STEP_SECONDS: '0.1' },
           grpo: { steps: 400, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, checkpointEvery: 2 },
         });

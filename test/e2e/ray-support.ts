@@ -1,11 +1,11 @@
-import { join } from 'node:path';
-import { packageRoot } from '../../shared/runtime/entry.js';
+import type { Checkout } from '../helpers/framework-checkouts.js';
 import type { RayHead } from '../helpers/ray-head.js';
 import { tinyRecipe } from './support.js';
 
 /** The tiny laptop task, trained by jobs of the imitating programs on a real Ray head. */
 export function rayRecipe(
   head: RayHead,
+  checkouts: Record<'relax' | 'vime', Checkout>,
   root: string,
   tag: string,
   changes: { env?: Record<string, string>; [key: string]: unknown } = {}
@@ -14,8 +14,7 @@ export function rayRecipe(
   const arm = (flavour: 'relax' | 'vime'): Record<string, unknown> => ({
     flavour,
     repo: `https://example.org/${flavour}`,
-    commit: '1'.repeat(40),
-    path: join(packageRoot(), 'test/fixtures/frameworks', flavour),
+    ...checkouts[flavour],
   });
   return tinyRecipe(root, tag, {
     engine: 'ray',

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cp } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageRoot } from '../../shared/runtime/entry.js';
 
@@ -19,12 +19,14 @@ export function git(path: string, ...args: string[]): string {
 /** Copies of the programs that imitate Relax and VIME, each with a commit of its own that a recipe can pin. */
 export async function frameworkCheckouts(folder: string): Promise<Record<'relax' | 'vime', Checkout>> {
   await cp(join(packageRoot(), 'test', 'fixtures', 'frameworks'), folder, { recursive: true });
-  const checkout = (name: string): Checkout => {
+  const checkout = async (name: string): Promise<Checkout> => {
     const path = join(folder, name);
+    // As the frameworks' own: what Python leaves beside the sources is no change of them.
+    await writeFile(join(path, '.gitignore'), '__pycache__/\n');
     git(path, 'init', '--quiet');
     git(path, 'add', '.');
     git(path, 'commit', '--quiet', '--message', 'the pinned commit');
     return { path, commit: git(path, 'rev-parse', 'HEAD') };
   };
-  return { relax: checkout('relax'), vime: checkout('vime') };
+  return { relax: await checkout('relax'), vime: await checkout('vime') };
 }
