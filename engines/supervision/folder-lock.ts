@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +9,11 @@ import { identify, isAlive, type ProcessIdentity } from '../../shared/runtime/pr
 
 const LOCK_FILE = 'engine.lock';
 const LOCK_POLL_MS = 25;
+
+/** Whether somebody starts or stops the engine of a folder now. */
+export function isLocked(folder: string): boolean {
+  return existsSync(join(folder, LOCK_FILE));
+}
 
 interface Holder extends ProcessIdentity {
   host: string;

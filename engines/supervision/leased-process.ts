@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { request } from 'undici';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { identify, isAlive, isStopped, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
-import { withLock } from './folder-lock.js';
+import { isLocked, withLock } from './folder-lock.js';
 import { killGroup } from './kill-group.js';
 import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
 
@@ -123,7 +123,8 @@ async function retire(folder: string, lease: EngineLease): Promise<void> {
 
 /** Stops the process of a folder, whoever on this host started it, and gives up the lease. Does nothing when there is none. */
 export async function stopLeased(folder: string): Promise<void> {
-  if ((await readLease(folder)) === undefined) return;
+  // One that is being started has no lease yet, and would come up after this.
+  if ((await readLease(folder)) === undefined && !isLocked(folder)) return;
   await withLock(folder, undefined, async () => {
     const lease = await readLease(folder);
     if (lease === undefined || !isHere(lease)) return;
