@@ -9,13 +9,17 @@ const LIMITS = {
 } as const;
 
 /** Stops a model's serving engine, also when the workflow is cancelled. Never fails: the engine ends with its worker. */
-export async function stopServing(evaluate: Proxies['evaluate'], run: RunHandle, model: string, server: keyof typeof LIMITS): Promise<void> {
+export async function stopServing(
+  evaluate: Proxies['evaluate'],
+  run: RunHandle,
+  model: string,
+  server: keyof typeof LIMITS
+): Promise<void> {
   await CancellationScope.nonCancellable(async () => {
     try {
-      await evaluate.stopServing.executeWithOptions(
-        { summary: `stop serving ${model}`, ...LIMITS[server] },
-        [{ run, model }]
-      );
+      await evaluate.stopServing.executeWithOptions({ summary: `stop serving ${model}`, ...LIMITS[server] }, [
+        { run, model },
+      ]);
     } catch (error) {
       log.warn('the serving engine could not be stopped; it ends with its worker', { error: String(error) });
     }
