@@ -14,6 +14,7 @@ export class EngineProxy {
   private cuts = 0;
   private onCut: () => void = () => undefined;
   private port = 0;
+  private readonly preludes = new Map<string, () => void>();
 
   private constructor(private readonly enginePort: number) {
     this.server = createServer((incoming, outgoing) => this.pass(incoming, outgoing));
@@ -52,6 +53,11 @@ export class EngineProxy {
     return count - left;
   }
 
+  /** Does something once, just before the next call of a path is passed on. */
+  before(path: string, prelude: () => void): void {
+    this.preludes.set(path, prelude);
+  }
+
   /** Stops listening: every new connection is refused, every open one breaks. */
   close(): void {
     this.server.close();
@@ -60,6 +66,9 @@ export class EngineProxy {
 
   private pass(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { method, url, headers } = incoming;
+    const prelude = this.preludes.get(url ?? '');
+    this.preludes.delete(url ?? '');
+    prelude?.();
     const onward = request({ host: '127.0.0.1', port: this.enginePort, method, path: url, headers }, (reply) => {
       if (url === '/generate' && this.cuts > 0) return void this.half(reply, outgoing);
       outgoing.writeHead(reply.statusCode ?? 502, reply.headers);

@@ -22,7 +22,7 @@ function modelRules(recipe: Members): string[] {
   const model = members(recipe['model']);
   const problems: string[] = [];
   if (!has(model, 'path') && !has(model, 'id'))
-    problems.push('model: give “path” (a local folder) or “id” with “revision”, found neither');
+    problems.push('model: give either “path” (a local folder) or “id” with “revision”, found neither');
   if (has(model, 'path') && has(model, 'id') && recipe['engine'] !== 'ray')
     problems.push('model: give either “path” (a local folder) or “id” with “revision”, not both');
   if (has(model, 'id') && !has(model, 'revision'))

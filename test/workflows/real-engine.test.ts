@@ -1,13 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure } from '@temporalio/activity';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createActivities, type ActivitiesByRole } from '../../activities/index.js';
 import { artifactHashes } from '../../scripts/chaos/artifact-hashes.js';
-import { liveEngines } from '../../scripts/chaos/faults.js';
+import { EngineProxy } from '../../scripts/chaos/engine-proxy.js';
+import { enginesOf, liveEngines } from '../../scripts/chaos/engines.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { packageRoot } from '../../shared/runtime/entry.js';
 import { isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
@@ -56,14 +56,35 @@ async function run(
   }
 }
 
-/** SIGSTOP for the run's engine, as soon as there is one. It answers nothing from then on and does not hear SIGTERM. */
-async function freezeEngine(directory: string): Promise<number> {
-  await until(() => liveEngines(directory).length > 0, 'an engine runs', LIMIT_MS);
-  const [engine] = liveEngines(directory);
-  frozenEngines.add(engine!);
-  process.kill(engine!.pid, 'SIGSTOP');
-  return engine!.pid;
+/**
+ * SIGSTOP for an engine that runs, at the moment when it is asked something: it answers nothing from then on and does not hear
+ * SIGTERM. (One that is stopped before it is asked is replaced without further ado.)
+ */
+async function freezeWhenAsked(
+  directory: string,
+  name: string,
+  path: string,
+  onFrozen: () => void = () => undefined
+): Promise<ProcessIdentity> {
+  const engine = enginesOf(directory).find(({ folder }) => folder.endsWith(`/${name}`));
+  const identity = engine!.lease.engine;
+  const proxy = await EngineProxy.between(engine!);
+  proxies.push(proxy!);
+  proxy!.before(path, () => {
+    frozenEngines.add(identity);
+    process.kill(identity.pid, 'SIGSTOP');
+    onFrozen();
+  });
+  return identity;
 }
+
+/** The arm's actor, asked for an optimizer step of the full run. */
+function freezeWhenItTrains(directory: string): Promise<ProcessIdentity> {
+  return freezeWhenAsked(directory, 'relax-train', '/actor/train_step');
+}
+
+const proxies: EngineProxy[] = [];
+afterEach(() => proxies.splice(0).forEach((proxy) => proxy.close()));
 
 /** A test that fails must not leave a stopped process behind: such a one hears nothing, not even its owner's end. */
 const frozenEngines = new Set<ProcessIdentity>();
@@ -93,11 +114,11 @@ describe('an engine that stands still', () => {
       });
       await run(
         'stalled',
-        { watchdog: { limits: { restore: 8 }, firstStepFactor: 1 }, limits: { heartbeatSeconds: 10 } },
+        { watchdog: { limits: { train: 3 }, firstStepFactor: 1 }, limits: { heartbeatSeconds: 10 } },
         async ({ handle, directory, progress }) => {
           await handle.result();
           const { attempts } = await progress();
-          expect(attempts).toMatchObject([{ stage: 'train:relax', step: 1, type: 'Stalled', phase: 'restore' }]);
+          expect(attempts).toMatchObject([{ stage: 'train:relax', step: 1, type: 'Stalled', phase: 'train' }]);
           const evidence = JSON.parse(readFileSync(join(directory, 'evidence/train-relax/stall-001.json'), 'utf8')) as {
             processes: { state: string; threads: object[] }[];
             engineLog: string[];
@@ -118,7 +139,7 @@ describe('an engine that stands still', () => {
           train.trainStep = async (args) => {
             if (args.phase === 'train' && args.step === 1 && !frozen) {
               frozen = true;
-              await freezeEngine(directory);
+              await freezeWhenItTrains(directory);
             }
             return await real(args);
           };
@@ -131,24 +152,24 @@ describe('an engine that stands still', () => {
   it(
     'is only told about in mode “observe”, and the work goes on',
     async () => {
-      let frozen: number | undefined;
+      let frozen: ProcessIdentity | undefined;
       await run(
         'observed',
-        { watchdog: { mode: 'observe', limits: { restore: 2 }, firstStepFactor: 1 }, limits: { heartbeatSeconds: 10 } },
+        { watchdog: { mode: 'observe', limits: { train: 2 }, firstStepFactor: 1 }, limits: { heartbeatSeconds: 10 } },
         async ({ handle, progress }) => {
           await until(async () => (await progress()).warnings !== undefined, 'the stall was told', LIMIT_MS);
-          process.kill(frozen!, 'SIGCONT');
+          process.kill(frozen!.pid, 'SIGCONT');
           await handle.result();
           const { attempts, warnings } = await progress();
           expect(attempts).toEqual([]);
           expect(warnings?.[0]).toMatch(
-            /^train-relax: no progress in phase restore for .* evidence is in .*stall-001\.json$/
+            /^train-relax: no progress in phase train for .* evidence is in .*stall-001\.json$/
           );
         },
         ({ train }, directory) => {
           const real = train.trainStep;
           train.trainStep = async (args) => {
-            if (args.phase === 'train' && args.step === 1) frozen ??= await freezeEngine(directory);
+            if (args.phase === 'train' && args.step === 1) frozen ??= await freezeWhenItTrains(directory);
             return await real(args);
           };
         }
@@ -211,20 +232,27 @@ describe('beginning again at a stage', () => {
 });
 
 describe('a cancelled run', () => {
-  type Hold = (activities: ActivitiesByRole, hold: () => Promise<void>) => void;
-  const moments: Record<string, Hold> = {
+  type Hold = (engine: string, path: string) => Promise<void>;
+  /** Each at a call that meets an engine which an earlier one has started. */
+  const moments: Record<string, (activities: ActivitiesByRole, hold: Hold) => void> = {
     generate: ({ rollout }, hold) => {
       const real = rollout.generateRollouts;
-      rollout.generateRollouts = async (args) => (await hold(), await real(args));
+      rollout.generateRollouts = async (args) => {
+        if (args.step === 1) await hold('relax-smoke', '/generate');
+        return await real(args);
+      };
     },
     train: ({ train }, hold) => {
       const real = train.trainStep;
-      train.trainStep = async (args) => (await hold(), await real(args));
+      train.trainStep = async (args) => {
+        await hold('relax-smoke', '/actor/train_step');
+        return await real(args);
+      };
     },
     evaluate: ({ evaluate }, hold) => {
       const real = evaluate.evaluateModel;
       evaluate.evaluateModel = async (args) => {
-        void hold();
+        if (args.model === 'base' && args.dataset !== 'dev') await hold('serve-base', '/generate');
         return await real(args);
       };
     },
@@ -233,6 +261,7 @@ describe('a cancelled run', () => {
   it.each(Object.keys(moments))(
     'leaves no engine, lease or unfinished file when its engine hangs in the middle of “%s”',
     async (moment) => {
+      let asked = false;
       let held = false;
       await run(
         `cancel-${moment}`,
@@ -245,16 +274,10 @@ describe('a cancelled run', () => {
           expect(leftovers(directory)).toEqual([]);
         },
         (activities, directory) =>
-          moments[moment]?.(activities, async () => {
-            if (held) return;
-            // The first generation starts the engine itself.
-            if (moment === 'generate') {
-              void freezeEngine(directory).then(() => (held = true));
-              await pause(0);
-            } else {
-              await freezeEngine(directory);
-              held = true;
-            }
+          moments[moment]?.(activities, async (engine, path) => {
+            if (asked) return;
+            asked = true;
+            await freezeWhenAsked(directory, engine, path, () => (held = true));
           })
       );
     },

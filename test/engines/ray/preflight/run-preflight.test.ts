@@ -40,7 +40,7 @@ beforeAll(async () => {
     saveDir: join(folder, 'run', 'checkpoints'),
     marker: { path: join(folder, 'run', 'seen'), text: 'one of us' },
   };
-  head = await startRayHead(environment.venv);
+  head = await startRayHead(environment.venv, 1);
   client = await RayJobsClient.open({ address: head.address });
 }, 180_000);
 afterAll(async () => {
