@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { WORKER_SHUTDOWN } from '../shared/contracts/activities.js';
 import type { FailureDetails } from '../shared/contracts/failures.js';
-import type { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { lastHandBack } from '../engines/supervision/hand-back.js';
 import { AttemptMeter } from './cost/attempt-meter.js';
 import type { ProgressReport } from './progress-clock.js';
 import { toFailure } from './to-failure.js';
@@ -42,6 +43,8 @@ class Frame {
   private progress: ProgressReport | undefined;
   private watchdog: Watchdog | undefined;
   private readonly meter: AttemptMeter | undefined;
+  /** The engine that the work needs: what was known of its going down in good order when the work began. */
+  private engine: { folder: string; handedBack: Promise<string | undefined> } | undefined;
 
   constructor(args: unknown) {
     this.meter = AttemptMeter.begin(this.context.info.activityType, args);
@@ -58,7 +61,7 @@ class Frame {
       finished = true;
       return result;
     } catch (error) {
-      throw this.cancellation() ?? toFailure(this.stall() ?? error, this.whereabouts());
+      throw this.cancellation() ?? (await this.deploy(error)) ?? toFailure(this.stall() ?? error, this.whereabouts());
     } finally {
       clearInterval(ticker);
       await this.watchdog?.end(finished);
@@ -76,6 +79,8 @@ class Frame {
       },
       watch: (guard) => {
         this.meter?.guard(guard);
+        const { engineFolder: folder } = guard;
+        if (folder !== undefined) this.engine ??= { folder, handedBack: lastHandBack(folder) };
         void this.watchdog?.end(true);
         this.watchdog = new Watchdog(guard, this.context.info.startToCloseTimeoutMs, (error) => this.stop.abort(error));
       },
@@ -114,13 +119,24 @@ class Frame {
     if (!cancellationSignal.aborted) return undefined;
     const reason: unknown = cancellationSignal.reason;
     const text = reason instanceof Error ? reason.message : String(reason);
-    if (text.includes('WORKER_SHUTDOWN')) {
-      return ApplicationFailure.create({
-        type: WORKER_SHUTDOWN,
-        message: 'the worker is shutting down; the activity is repeated elsewhere',
-        details: [this.whereabouts()],
-      });
-    }
+    if (text.includes('WORKER_SHUTDOWN')) return this.shutdown('the worker is shutting down');
     return reason instanceof CancelledFailure ? reason : new CancelledFailure(text);
+  }
+
+  /** An engine that went down with another worker's deploy is no fault either. */
+  private async deploy(error: unknown): Promise<Error | undefined> {
+    if (this.engine === undefined || !(error instanceof PipelineError) || error.type !== 'EngineUnavailable')
+      return undefined;
+    const { folder, handedBack } = this.engine;
+    const now = await lastHandBack(folder);
+    return now === undefined || now === (await handedBack) ? undefined : this.shutdown('the engine’s worker shut down');
+  }
+
+  private shutdown(why: string): Error {
+    return ApplicationFailure.create({
+      type: WORKER_SHUTDOWN,
+      message: `${why}; the activity is repeated elsewhere`,
+      details: [this.whereabouts()],
+    });
   }
 }

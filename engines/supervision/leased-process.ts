@@ -4,6 +4,7 @@ import { request } from 'undici';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { identify, isAlive, isStopped, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 import { isLocked, withLock } from './folder-lock.js';
+import { noteHandBack } from './hand-back.js';
 import { killGroup } from './kill-group.js';
 import { isHere, readLease, removeLease, writeLease, type EngineLease } from './lease.js';
 
@@ -142,6 +143,10 @@ export async function stopAllOwned(): Promise<void> {
 /** An engine that another process put in the place of ours is not ours to stop. */
 async function stopOwn(folder: string): Promise<void> {
   const lease = await readLease(folder);
-  if (lease?.owner.pid === process.pid) await stopLeased(folder);
+  if (lease?.owner.pid === process.pid) {
+    // Without a disk to say it on, it is a fault like any other.
+    await noteHandBack(folder, lease).catch(() => undefined);
+    await stopLeased(folder);
+  }
   owned.delete(folder);
 }

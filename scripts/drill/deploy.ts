@@ -84,7 +84,7 @@ function stepsOf(progress: Progress): string {
 function handedBack(progress: Progress, from: number): Moment[] {
   return progress.attempts.map(({ at, stage, activity, step, type }) => ({
     at: (Date.parse(at) - from) / 1000,
-    what: `${activity} of ${stage}${step === undefined ? '' : ` step ${step}`} handed back: ${type}, no budget spent`,
+    what: `${activity} of ${stage}${step === undefined ? '' : ` step ${step}`} handed back: ${type}${type === WORKER_SHUTDOWN ? ', no budget spent' : ''}`,
   }));
 }
 

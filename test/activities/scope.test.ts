@@ -1,7 +1,12 @@
-import { hostname } from 'node:os';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, it } from 'vitest';
+import type { RunFiles } from '../../activities/ports.js';
+import { noteHandBack } from '../../engines/supervision/hand-back.js';
+import type { EngineLease } from '../../engines/supervision/lease.js';
 import { activity } from '../../activities/scope.js';
 import { WORKER_SHUTDOWN } from '../../shared/contracts/activities.js';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
@@ -42,6 +47,32 @@ describe('the frame around activities', () => {
     const error = await running.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect((error as ApplicationFailure).type).toBe(WORKER_SHUTDOWN);
+  });
+
+  it('tells an engine that went down with another worker’s deploy apart from one that died', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'memagent-scope-'));
+    const engine = (pid: number): EngineLease =>
+      ({ engine: { pid, start: 1 }, owner: { pid: 2, start: 2 } }) as EngineLease;
+    const settings = { mode: 'observe', limits: { rollout: 60 }, firstStepFactor: 1 };
+    const run = { recipe: { watchdog: settings }, path: (name: string) => name } as unknown as RunFiles;
+    const attempt = async (meanwhile: () => Promise<void>): Promise<string> => {
+      const body = activity(async (_: object, scope) => {
+        scope.watch({ run, name: 'train-relax', engineFolder: folder, stop: async () => undefined });
+        await meanwhile();
+        throw new PipelineError('EngineUnavailable', 'connection refused');
+      });
+      const error = await new MockActivityEnvironment().run(body, {}).catch((reason: unknown) => reason);
+      return (error as ApplicationFailure).type ?? '';
+    };
+    try {
+      expect(await attempt(async () => undefined)).toBe('EngineUnavailable');
+      expect(await attempt(() => noteHandBack(folder, engine(1)))).toBe(WORKER_SHUTDOWN);
+      // That one is known now: the next engine’s death is a fault again.
+      expect(await attempt(async () => undefined)).toBe('EngineUnavailable');
+      expect(await attempt(() => noteHandBack(folder, engine(3)))).toBe(WORKER_SHUTDOWN);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('turns errors of the failure table into typed failures that say what was being done, and on which host', async () => {
