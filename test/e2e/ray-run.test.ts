@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RayJobsClient } from '../../engines/ray/jobs/client.js';
+import { workerVictim } from '../../scripts/chaos/processes.js';
 import { verifyRun } from '../../shared/artifacts/verify.js';
 import type { Progress } from '../../shared/contracts/progress.js';
+import { localTarget } from '../../workers/temporal-target.js';
 import { frameworkCheckouts, type Checkout } from '../helpers/framework-checkouts.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../helpers/ray-head.js';
 import { localEnvironment } from '../helpers/temporal-server.js';
@@ -13,6 +15,9 @@ import { rayRecipe } from './ray-support.js';
 import { freshTag, start, temporaryRoot, withRealWorkers } from './support.js';
 
 const LIMIT_MS = 240_000;
+const HEARTBEAT_SECONDS = 2;
+/** Of the job whose worker is killed: enough to be still under way when the next worker comes. */
+const STEPS = 60;
 const ray = await rayEnvironment();
 const missing = 'missing' in ray ? ray.missing : '';
 
@@ -31,6 +36,25 @@ afterAll(async () => {
   await head?.stop();
   await folder?.remove();
 });
+
+/** The recipe with one arm, whose jobs are followed by workers of another tag. */
+function recipeFor(root: string, tag: string, trainTag: string): Record<string, unknown> {
+  const recipe = rayRecipe(head, checkouts, root, tag, {
+    env: { IMITATE_STEP_SECONDS: '0.2' },
+    grpo: { steps: STEPS, promptsPerStep: 2, groupSize: 4, learningRate: 2e-4, checkpointEvery: 20 },
+    limits: { heartbeatSeconds: HEARTBEAT_SECONDS },
+  });
+  const { relax } = recipe['arms'] as Record<string, unknown>;
+  return { ...recipe, arms: { relax }, placement: { ...(recipe['placement'] as object), train: trainTag } };
+}
+
+function storedLog(run: string): string {
+  const log = join(run, 'arms/relax/job/train/attempt-001/log');
+  return readdirSync(log)
+    .sort()
+    .map((name) => readFileSync(join(log, name), 'utf8'))
+    .join('');
+}
 
 describe.skipIf(missing !== '')(
   `the pipeline on a real Ray cluster${missing === '' ? '' : ` (skipped: ${missing})`}`,
@@ -110,6 +134,46 @@ describe.skipIf(missing !== '')(
           expect(jobs.map(({ status }) => status).sort()).toEqual(['STOPPED', 'STOPPED', 'SUCCEEDED']);
           expect(readdirSync(join(root, '.clusters'))).toEqual([]);
         } finally {
+          await client.close();
+          await remove();
+        }
+      },
+      LIMIT_MS
+    );
+
+    it(
+      'goes on after its worker was killed: the next one adopts the job, submits no second one, and no line of the log is lost or doubled',
+      async () => {
+        const { root, remove } = await temporaryRoot();
+        const [tag, trainTag] = [freshTag(), freshTag()];
+        const target = localTarget(environment.address, environment.namespace ?? 'default');
+        const worker = workerVictim(['train'], { folder: root, tag: trainTag }, target);
+        const client = await RayJobsClient.open({ address: head.address });
+        worker.start();
+        try {
+          const { attempts } = await withRealWorkers(environment, tag, async () => {
+            const handle = await start(environment, recipeFor(root, tag, trainTag), 'killed');
+            const progress = (): Promise<Progress> => handle.query<Progress>('progress');
+            const trains = ({ phase, step }: { phase: string; step: number }): boolean =>
+              phase === 'train' && step >= 3;
+            await until(
+              async () => Object.values((await progress()).arms).some(trains),
+              'the job is under way',
+              LIMIT_MS
+            );
+            await worker.kill();
+            worker.start();
+            await handle.result();
+            return await progress();
+          });
+          expect(attempts).toMatchObject([{ stage: 'train:relax', activity: 'runTrainingJob', type: 'HostLost' }]);
+          const jobs = (await client.list()).filter(
+            ({ metadata }) => metadata['memagent.run'] === 'killed' && metadata['memagent.phase'] === 'train'
+          );
+          expect(jobs.map(({ status }) => status)).toEqual(['SUCCEEDED']);
+          expect(storedLog(join(root, 'killed'))).toBe(await client.logs(jobs[0]?.submissionId ?? ''));
+        } finally {
+          await worker.stop();
           await client.close();
           await remove();
         }
