@@ -138,7 +138,7 @@ export class Pipeline {
       try {
         return await this.board.activity('screen', 'screenData', () => proxies.evaluate.screenData({ run }));
       } finally {
-        const server = oneAtATime(recipe).oneAtATime === true ? 'started' : 'embedded';
+        const server = startsServers(recipe) ? 'started' : 'embedded';
         await stopServing(proxies.evaluate, run, SCREENING_SERVER, server);
       }
     };
@@ -239,7 +239,17 @@ export class Pipeline {
           ...CHILD_OPTIONS,
           workflowId: `${this.pipelineId}/evaluate`,
           staticSummary: `${models.length} models × ${datasets.length} data sets`,
-          args: [{ run, models, datasets, placement, limits, ...oneAtATime(recipe), ...fallback }],
+          args: [
+            {
+              run,
+              models,
+              datasets,
+              placement,
+              limits,
+              ...(startsServers(recipe) ? { oneAtATime: true as const } : {}),
+              ...fallback,
+            },
+          ],
         }),
       (value) => Object.values(value).every((result) => result.reused)
     );
@@ -292,7 +302,6 @@ function typeOf(error: unknown): string {
 }
 
 /** A server that is started for each model wants the machine's GPUs for itself. */
-function oneAtATime({ serving }: Recipe): { oneAtATime?: true } {
-  const isStarted = serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
-  return isStarted ? { oneAtATime: true } : {};
+function startsServers({ serving }: Recipe): boolean {
+  return serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
 }

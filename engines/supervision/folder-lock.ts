@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { storageError, temporaryName } from '../../shared/artifacts/atomic-file.js';
+import { createFile } from '../../shared/artifacts/create-file.js';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { identify, isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
@@ -56,20 +57,9 @@ async function lockedBody<T>(folder: string, signal: AbortSignal | undefined, bo
   }
 }
 
-/** The file appears with its content in one step (a link to a finished file), so that a reader never sees half of it. */
-async function tryLock(path: string): Promise<boolean> {
-  const temporary = temporaryName(path);
+function tryLock(path: string): Promise<boolean> {
   const holder: Holder = { host: hostname(), ...identify(process.pid) };
-  try {
-    await writeFile(temporary, JSON.stringify(holder), { flag: 'wx' });
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw storageError(path, error);
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  return createFile(path, JSON.stringify(holder));
 }
 
 async function removeStaleLock(path: string): Promise<void> {

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { storageError, temporaryName, writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
+import { createFile } from '../../../shared/artifacts/create-file.js';
 import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 import type { RayJobsClient } from '../jobs/client.js';
 import { isOver } from '../jobs/job-info.js';
@@ -90,20 +91,11 @@ function leaseText(claim: LeaseClaim): string {
   return `${JSON.stringify(lease)}\n`;
 }
 
-/** The file appears with its content, and only where there is none. */
 async function create(path: string, claim: LeaseClaim): Promise<boolean> {
-  const temporary = temporaryName(path);
-  try {
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(temporary, leaseText(claim), { flag: 'wx' });
-    await link(temporary, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+  await mkdir(dirname(path), { recursive: true }).catch((error: unknown) => {
     throw storageError(path, error);
-  } finally {
-    await rm(temporary, { force: true });
-  }
+  });
+  return await createFile(path, leaseText(claim));
 }
 
 /** Removes the very lease that was read; another that came in its place meanwhile is put back. */
