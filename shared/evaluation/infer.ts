@@ -46,6 +46,7 @@ class Recurrent {
         evaluation: true,
         enableThinking: options.enableThinking,
         emptyMemory: options.emptyMemory ?? false,
+        keepTurns: false,
       },
       { tokenizer: options.tokenizer, signal, generate: turnGenerator(options, settings, place, signal) }
     );

@@ -131,10 +131,11 @@ class Pass {
   }
 
   #record(request: TurnRequest, response: TurnResponse): void {
-    const { flavour, evaluation } = this.input;
+    const { flavour, evaluation, keepTurns = true } = this.input;
     const { outputIds } = response;
     if (outputIds !== null) {
-      this.#turns.push(turnRecord(request, { ...response, outputIds }, { flavour, evaluation }));
+      const turn = turnRecord(request, { ...response, outputIds }, { flavour, evaluation });
+      if (keepTurns) this.#turns.push(turn);
       return;
     }
     if (evaluation && response.text !== undefined) return;

@@ -56,6 +56,8 @@ export interface TrajectoryInput {
   enableThinking?: boolean | null;
   /** Ablation: every chunk is read as if it were the first; the final turn gets what the last one left. Default false. */
   emptyMemory?: boolean;
+  /** false = `turns` stays empty: an evaluation needs memories and answer only, and the turns' ids are megabytes. Default true. */
+  keepTurns?: boolean;
 }
 
 export interface TrajectoryDeps {
@@ -66,8 +68,8 @@ export interface TrajectoryDeps {
 }
 
 /**
- * One pass over a context. `turns` is empty unless the status is `completed` or `truncated` (and, in an evaluation through
- * a server that tells no token ids, also then).
+ * One pass over a context. `turns` is empty unless the status is `completed` or `truncated` (and also then without `keepTurns`,
+ * or in an evaluation through a server that tells no token ids).
  */
 export interface RecurrentResult {
   status: TrajectoryStatus;

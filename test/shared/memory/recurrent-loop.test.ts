@@ -92,6 +92,14 @@ describe('one trajectory', () => {
     });
   });
 
+  it('keeps no turns where nobody wants them, and refuses a bad reply all the same', async () => {
+    const replied = [{ says: 'one' }, { says: 'two' }, { says: 'answer' }];
+    const without = await run({ keepTurns: false }, replied);
+    expect(without).toEqual({ ...(await run({}, replied)), turns: [] });
+    const bad = await run({ keepTurns: false }, [{ says: 'one' }, { outputIds: [] }]);
+    expect(bad).toMatchObject({ status: 'aborted', error: { message: 'turn 1 (memory): the reply has no token' } });
+  });
+
   it('is truncated when its final turn is, and tells when any turn was', async () => {
     expect(await run({}, [{ says: 'm', finish: 'length' }, { says: 'm' }, { says: 'x' }])).toMatchObject({
       status: 'completed',

@@ -8,14 +8,15 @@ import { sglangSuite } from './sglang-suite.js';
 const REAL = process.env['MEMAGENT_SGLANG_URL'];
 const prompt = PROMPTS[0]!;
 let engine: RunningEngine;
-let modelDir = LAPTOP;
+/** Of the real server, where its folder is on this machine. */
+let realModel: string | undefined;
 
 beforeAll(async () => {
   if (REAL !== undefined) {
     const info = (await (await fetch(`${REAL}/model_info`)).json()) as { model_path: string };
-    if (existsSync(join(info.model_path, 'config.json'))) modelDir = info.model_path;
+    if (existsSync(join(info.model_path, 'config.json'))) realModel = info.model_path;
   }
-  engine = await startTestEngine({ modelDir, contextLength: 128, maxBatch: 8 });
+  engine = await startTestEngine({ modelDir: realModel ?? LAPTOP, contextLength: 128, maxBatch: 8 });
 });
 afterAll(() => engine.stop());
 
@@ -27,7 +28,7 @@ describe.skipIf(REAL === undefined)('the real SGLang (skipped where MEMAGENT_SGL
   sglangSuite({ endpoint: () => REAL!, prompt });
 
   it('gives the greedy ids and the log-probs that the engine gives with the same weights', async ({ skip }) => {
-    if (modelDir === LAPTOP) skip('its model is not on this machine');
+    if (realModel === undefined) skip('its model is not on this machine');
     const body = {
       input_ids: prompt,
       sampling_params: { temperature: 0, max_new_tokens: 16, ignore_eos: true },
