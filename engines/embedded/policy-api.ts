@@ -206,6 +206,6 @@ export interface PolicyOptions {
   maxBatch?: number;
   /** Longest sequence, tokens. Default config.maxPositions. */
   maxSequence?: number;
-  /** Threads that compute gradients and log-probs of rows; results have the same bits. Default 1. */
+  /** Threads that compute gradients and log-probs of rows and generate; results have the same bits. Default 1. */
   threads?: 1 | 2;
 }

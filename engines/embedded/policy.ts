@@ -4,8 +4,8 @@ import { simdAvailable } from './kernels/load.js';
 import { loadPack } from './model/batch.js';
 import { forward } from './model/forward.js';
 import { headForward } from './model/head.js';
-import { createModel, type Model, refreshWeights, slotFloats } from './model/model.js';
-import { parameterShapes } from './model/parameters.js';
+import { createModel, type Model, type ModelLimits, refreshWeights, slotFloats } from './model/model.js';
+import { tensorProblems } from './model/tensor-problems.js';
 import type {
   LossMetrics,
   LossOptions,
@@ -18,6 +18,8 @@ import type {
   SupervisedRow,
 } from './policy-api.js';
 import { BatchGenerator } from './sample/generator.js';
+import { PairGenerator } from './second/pair-generator.js';
+import { SecondThread } from './second/thread.js';
 import { checkPolicyRows, GrpoLoss } from './train/grpo-loss.js';
 import { applyAdamw, clearGradients, requireFinite, sumGradients } from './train/optimizer.js';
 import { Scorer } from './train/scorer.js';
@@ -25,6 +27,7 @@ import { checkSequences, type ScoredRow } from './train/scoring.js';
 import type { RowLoss } from './train/token-loss.js';
 
 export { loadQwen3, writeQwen3 } from './model/files.js';
+export { tensorProblems } from './model/tensor-problems.js';
 
 /** Most bytes for key/value caches beyond those of running sequences (they keep beginnings of prompts). */
 const SPARE_CACHE_BYTES = 64 * 1024 * 1024;
@@ -44,12 +47,15 @@ export async function createPolicy(options: PolicyOptions): Promise<Policy> {
       'CheckpointInvalid',
       'the SIMD kernels need hidden size, head_dim and mlp width in multiples of 4'
     );
+  // Two threads have half of the sequences each.
+  const perThread = options.threads === 2 ? Math.ceil(maxBatch / 2) : maxBatch;
   const slotBytes = 4 * slotFloats(config, maxSequence);
-  const slots = maxBatch + Math.min(maxBatch, Math.floor(SPARE_CACHE_BYTES / slotBytes));
-  const model = await createModel(config, { maxBatch, maxSequence, slots }, kind);
-  const policy = new EmbeddedPolicy(model, new BatchGenerator(model, { maxBatch, maxSequence, slots }), maxSequence);
+  const slots = perThread + Math.min(perThread, Math.floor(SPARE_CACHE_BYTES / slotBytes));
+  const limits = { maxBatch: perThread, maxSequence, slots };
+  const model = await createModel(config, limits, kind);
+  const second = options.threads === 2 ? await SecondThread.start(model, limits) : null;
+  const policy = new EmbeddedPolicy(model, limits, second);
   policy.setWeights(options.tensors);
-  if (options.threads === 2) await policy.useSecondThread();
   return policy;
 }
 
@@ -60,21 +66,23 @@ function simdShape({ hiddenSize, headDim, intermediateSize }: Qwen3Config): bool
 class EmbeddedPolicy implements Policy {
   readonly config: Qwen3Config;
   readonly kernels: KernelKind;
+  readonly maxSequence: number;
+  readonly generator: BatchGenerator | PairGenerator;
   private readonly scorer: Scorer;
   private step = 0;
 
   constructor(
     private readonly model: Model,
-    readonly generator: BatchGenerator,
-    readonly maxSequence: number
+    limits: ModelLimits,
+    private second: SecondThread | null
   ) {
     this.config = model.config;
     this.kernels = model.kernels.kind;
+    this.maxSequence = limits.maxSequence;
+    const generator = new BatchGenerator(model, limits);
+    this.generator = second === null ? generator : new PairGenerator(generator, second, limits.maxBatch);
     this.scorer = new Scorer(model);
-  }
-
-  useSecondThread(): Promise<void> {
-    return this.scorer.useSecondThread(this.maxSequence);
+    this.scorer.second = second;
   }
 
   logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[] {
@@ -161,7 +169,7 @@ class EmbeddedPolicy implements Policy {
   setWeights(tensors: readonly NamedTensor[]): void {
     this.write(tensors, this.model.parameters.start, 'weights');
     refreshWeights(this.model);
-    this.scorer.weightsChanged();
+    this.second?.weightsChanged();
     this.generator.flush();
   }
 
@@ -182,14 +190,18 @@ class EmbeddedPolicy implements Policy {
     this.generator.flush();
   }
 
-  close(): Promise<void> {
-    return this.scorer.close();
+  async close(): Promise<void> {
+    const { second, generator } = this;
+    this.second = null;
+    this.scorer.second = null;
+    if (generator instanceof PairGenerator) generator.single();
+    await second?.end();
   }
 
   private update(optimizer: OptimizerOptions, gradientNorm: number): void {
     this.step += 1;
     applyAdamw(this.model, optimizer, gradientNorm, this.step);
-    this.scorer.weightsChanged();
+    this.second?.weightsChanged();
     this.generator.flush();
   }
 
@@ -237,20 +249,4 @@ class EmbeddedPolicy implements Policy {
     for (const { name, data } of tensors)
       kernels.heap.set(data, start + parameters.byName.get(name)!.offset - parameters.start);
   }
-}
-
-/** Every tensor that is missing, foreign, given twice, of another shape, or not finite. */
-export function tensorProblems(config: Qwen3Config, tensors: readonly NamedTensor[]): string[] {
-  const wanted = new Map(parameterShapes(config).map(({ name, shape }) => [name, shape]));
-  const problems: string[] = [];
-  for (const { name, shape, data } of tensors) {
-    const expected = wanted.get(name);
-    if (expected === undefined) problems.push(`${name} is foreign or given twice`);
-    else if (expected.join() !== shape.join())
-      problems.push(`${name} has shape [${shape.join(', ')}], expected [${expected.join(', ')}]`);
-    else if (!data.every(Number.isFinite)) problems.push(`${name} has values that are not finite`);
-    wanted.delete(name);
-  }
-  for (const name of wanted.keys()) problems.push(`${name} is missing`);
-  return problems;
 }

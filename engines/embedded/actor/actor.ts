@@ -172,10 +172,6 @@ async function loadReference(options: ComputeOptions, config: Qwen3Config, maxSe
   return await createPolicy({ ...frozen, maxSequence, maxBatch: 1, ...computing(options) });
 }
 
-/** Only an actor has rows for a second thread. */
-function computing({ kernels, threads, mode }: ComputeOptions): Pick<PolicyOptions, 'kernels' | 'threads'> {
-  return {
-    ...(kernels === undefined ? {} : { kernels }),
-    ...(threads === undefined || mode !== 'actor' ? {} : { threads }),
-  };
+function computing({ kernels, threads }: ComputeOptions): Pick<PolicyOptions, 'kernels' | 'threads'> {
+  return { ...(kernels === undefined ? {} : { kernels }), ...(threads === undefined ? {} : { threads }) };
 }

@@ -1,30 +1,16 @@
 import { GRADIENT_LANES, type Model } from '../model/model.js';
+import { SECOND_LANE, type SecondThread } from '../second/thread.js';
 import { countTargets, planPacks, type RowRange, type ScoredRow, type Scores, scorePack } from './scoring.js';
-import { SECOND_LANE, SecondThread } from './second-thread.js';
 
 /**
  * Log-probs and gradients of many rows, on one thread or two. Packs go to the gradient lanes in turn whatever the number of
  * threads, and the lanes are added up in their order: the results have the same bits.
  */
 export class Scorer {
-  private second: SecondThread | null = null;
+  /** Takes every second pack; null = one thread does all. */
+  second: SecondThread | null = null;
 
   constructor(private readonly model: Model) {}
-
-  async useSecondThread(maxSequence: number): Promise<void> {
-    this.second = await SecondThread.start(this.model, maxSequence);
-  }
-
-  /** Call after any weight changed. */
-  weightsChanged(): void {
-    this.second?.weightsChanged();
-  }
-
-  async close(): Promise<void> {
-    const { second } = this;
-    this.second = null;
-    await second?.end();
-  }
 
   /** @param gradients add the gradients of the rows' losses to the lanes, which must be zero */
   score(rows: readonly ScoredRow[], temperature: number, gradients: boolean): Scores {
@@ -34,7 +20,8 @@ export class Scorer {
     const mine = (_: RowRange, index: number): boolean => second === null || index % GRADIENT_LANES !== SECOND_LANE;
     const others = packs.filter((pack, index) => !mine(pack, index));
     if (others.length > 0)
-      second?.begin(model, {
+      second?.begin({
+        kind: 'score',
         packs: others.map(({ first, end, token }) => ({ rows: rows.slice(first, end), token })),
         temperature,
         gradients,
@@ -45,7 +32,7 @@ export class Scorer {
       const lane = gradients ? index % GRADIENT_LANES : null;
       scorePack(model, rows.slice(pack.first, pack.end), temperature, lane, scores, pack.token);
     });
-    if (others.length > 0) second?.finish(model, gradients);
+    if (others.length > 0) second?.finishScore({ gradients });
     return scores;
   }
 }

@@ -1,27 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { GenerationResult, Policy } from '../../../../engines/embedded/policy-api.js';
 import { PhiloxStream } from '../../../../shared/random/philox.js';
-import { bits, generate, randomTokens, request, tinyPolicy } from './tiny.js';
-
-/** 40 requests of many lengths; groups of four share a prompt, as the samples of a group do. */
-function requests(count = 40): ReturnType<typeof request>[] {
-  const random = new PhiloxStream(5);
-  let prompt: number[] = [];
-  return Array.from({ length: count }, (_, i) => {
-    if (i % 4 === 0) prompt = randomTokens(random, 1 + random.nextInt(60));
-    const sampled = { temperature: [1, 0.7, 0, 1.3][i % 4]!, topP: i % 3 === 0 ? 0.9 : 1, topK: i % 5 === 0 ? 6 : -1 };
-    return request(`r${i}`, prompt, { ...sampled, maxNewTokens: 1 + (i % 17), topLogProbs: 3 });
-  });
-}
-
-function fingerprint(result: GenerationResult): string {
-  const top = result.outputTop.map((list) => list.map(({ id, logProb }) => `${id}:${bits([logProb])}`).join());
-  return [result.outputIds.join(), bits(result.outputLogProbs), top.join(';'), JSON.stringify(result.finish)].join('|');
-}
-
-function fingerprints(results: ReadonlyMap<string, GenerationResult>): Record<string, string> {
-  return Object.fromEntries([...results].sort().map(([id, result]) => [id, fingerprint(result)]));
-}
+import { bits, fingerprints, generate, randomTokens, request, requests, tinyPolicy } from './tiny.js';
 
 async function alone(policy: Policy): Promise<Record<string, string>> {
   const results = new Map<string, GenerationResult>();

@@ -109,6 +109,27 @@ export function generate(policy: Policy, requests: readonly GenerationRequest[])
   return results;
 }
 
+/** 40 requests of many lengths; groups of four share a prompt, as the samples of a group do. */
+export function requests(count = 40): ReturnType<typeof request>[] {
+  const random = new PhiloxStream(5);
+  let prompt: number[] = [];
+  return Array.from({ length: count }, (_, i) => {
+    if (i % 4 === 0) prompt = randomTokens(random, 1 + random.nextInt(60));
+    const sampled = { temperature: [1, 0.7, 0, 1.3][i % 4]!, topP: i % 3 === 0 ? 0.9 : 1, topK: i % 5 === 0 ? 6 : -1 };
+    return request(`r${i}`, prompt, { ...sampled, maxNewTokens: 1 + (i % 17), topLogProbs: 3 });
+  });
+}
+
+function fingerprint(result: GenerationResult): string {
+  const top = result.outputTop.map((list) => list.map(({ id, logProb }) => `${id}:${bits([logProb])}`).join());
+  return [result.outputIds.join(), bits(result.outputLogProbs), top.join(';'), JSON.stringify(result.finish)].join('|');
+}
+
+/** Exact results by id, short enough to print. */
+export function fingerprints(results: ReadonlyMap<string, GenerationResult>): Record<string, string> {
+  return Object.fromEntries([...results].sort().map(([id, result]) => [id, fingerprint(result)]));
+}
+
 /** Exact bits of a float array, so that a comparison fails on any difference and prints little. */
 export function bits(values: ArrayLike<number>): string {
   return Buffer.from(Float32Array.from(values).buffer).toString('hex');

@@ -1,9 +1,9 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { entryPath } from '../../../shared/runtime/entry.js';
 import type { KernelKind } from '../kernels/kernels.js';
-import type { Model } from '../model/model.js';
+import type { Model, ModelLimits } from '../model/model.js';
 import type { Qwen3Config } from '../policy-api.js';
-import type { ScoredRow, Scores } from './scoring.js';
+import type { Generated, GivenJob, JobEnd, ScoreJob, SecondJob } from './jobs.js';
 
 /** The gradient lane whose packs the second thread takes: see GRADIENT_LANES. */
 export const SECOND_LANE = 1;
@@ -16,7 +16,7 @@ const LONGEST_JOB_MS = 600_000;
 /** What the second thread starts with. Floats of parameters and gradients lie as in a model's parameter block. */
 export interface SecondThreadData {
   config: Qwen3Config;
-  maxSequence: number;
+  limits: ModelLimits;
   kernels: KernelKind;
   signal: Int32Array;
   parameters: Float32Array;
@@ -24,44 +24,36 @@ export interface SecondThreadData {
   port: MessagePort;
 }
 
-/** Packs of rows to compute. */
-export interface SecondThreadJob {
-  packs: { rows: ScoredRow[]; token: number }[];
-  temperature: number;
-  gradients: boolean;
-  /** The parameters were written anew since the last job. */
-  newWeights: boolean;
-  /** In shared memory: the second thread fills in the tokens of its packs. */
-  scores: Scores;
-}
-
 /**
- * A thread with a model of its own that computes every second pack. It gets weights and hands back one gradient lane through
- * shared memory, so the sums are those that one thread would make, in the same order.
+ * A thread with a model of its own: it computes every second pack of rows, and generates for a part of the requests. It gets
+ * weights and hands back one gradient lane through shared memory, so the sums are those that one thread would make, in the
+ * same order. One job at a time: `begin`, then `finish`.
  */
 export class SecondThread {
   private jobs = 0;
   private weightsAreNew = true;
 
   private constructor(
+    private readonly model: Model,
     private readonly worker: Worker,
     private readonly data: SecondThreadData,
     private readonly port: MessagePort
   ) {}
 
-  static async start(model: Model, maxSequence: number): Promise<SecondThread> {
+  /** @param limits of its generator */
+  static async start(model: Model, limits: ModelLimits): Promise<SecondThread> {
     const floats = (count: number): Float32Array => new Float32Array(new SharedArrayBuffer(4 * count));
     const { port1, port2 } = new MessageChannel();
     const data: SecondThreadData = {
       config: model.config,
-      maxSequence,
+      limits,
       kernels: model.kernels.kind,
       signal: new Int32Array(new SharedArrayBuffer(8)),
       parameters: floats(model.parameters.length),
       gradient: floats(model.parameters.length),
       port: port2,
     };
-    const worker = new Worker(entryPath('engines/embedded/train/second-worker.js'), {
+    const worker = new Worker(entryPath('engines/embedded/second/worker.js'), {
       workerData: data,
       transferList: [port2],
     });
@@ -70,7 +62,7 @@ export class SecondThread {
       worker.once('message', () => resolve());
     });
     worker.unref();
-    return new SecondThread(worker, data, port1);
+    return new SecondThread(model, worker, data, port1);
   }
 
   /** The next job needs the weights again. */
@@ -78,26 +70,36 @@ export class SecondThread {
     this.weightsAreNew = true;
   }
 
-  /** Starts a job; the caller computes its own packs meanwhile. */
-  begin(model: Model, job: Omit<SecondThreadJob, 'newWeights'>): void {
-    const { kernels, parameters } = model;
+  /** Starts a job; the caller does its own part meanwhile. */
+  begin(job: SecondJob): void {
+    const { kernels, parameters } = this.model;
     if (this.weightsAreNew)
       this.data.parameters.set(kernels.heap.subarray(parameters.start, parameters.start + parameters.length));
-    this.port.postMessage({ ...job, newWeights: this.weightsAreNew } satisfies SecondThreadJob);
+    this.port.postMessage({ job, newWeights: this.weightsAreNew } satisfies GivenJob);
     this.weightsAreNew = false;
     this.jobs += 1;
     Atomics.store(this.data.signal, GIVEN, this.jobs);
     Atomics.notify(this.data.signal, GIVEN);
   }
 
-  /** Waits for the job; takes over its gradient lane if there is one. @throws Error that the job ended with */
-  finish(model: Model, gradients: boolean): void {
-    const { signal, gradient } = this.data;
-    if (Atomics.wait(signal, DONE, this.jobs - 1, LONGEST_JOB_MS) === 'timed-out')
+  /** Waits for a step of the generator. @throws Error that the job ended with */
+  finishGenerate(): Generated {
+    return this.finish() ?? { results: [], tokens: [] };
+  }
+
+  /** Waits for packs of rows and takes over their gradient lane, if there is one. @throws Error that the job ended with */
+  finishScore({ gradients }: Pick<ScoreJob, 'gradients'>): void {
+    this.finish();
+    if (gradients) this.model.kernels.heap.set(this.data.gradient, this.model.gradients[SECOND_LANE]!);
+  }
+
+  private finish(): Generated | null {
+    if (Atomics.wait(this.data.signal, DONE, this.jobs - 1, LONGEST_JOB_MS) === 'timed-out')
       throw new Error('the second thread of the policy does not answer');
-    const failure = receiveMessageOnPort(this.port)?.message as string | undefined;
-    if (failure !== undefined) throw new Error(`the second thread of the policy failed: ${failure}`);
-    if (gradients) model.kernels.heap.set(gradient, model.gradients[SECOND_LANE]!);
+    const end = receiveMessageOnPort(this.port)?.message as JobEnd | undefined;
+    if (end === undefined) throw new Error('the second thread of the policy gave no answer');
+    if ('failure' in end) throw new Error(`the second thread of the policy failed: ${end.failure}`);
+    return end.value;
   }
 
   async end(): Promise<void> {
