@@ -28,7 +28,7 @@ export interface EngineSpec {
   maxBatch?: number;
   /** Default `MEMAGENT_ENGINE_KERNELS`, else plain SIMD where the machine has it. Other kernels give other bits. */
   kernels?: KernelKind;
-  /** Threads that train. Default `MEMAGENT_ENGINE_THREADS`, else 1. Never changes a bit. */
+  /** Threads that train and generate. Default `MEMAGENT_ENGINE_THREADS`, else 1. Never changes a bit. */
   threads?: 1 | 2;
 }
 
