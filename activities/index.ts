@@ -35,9 +35,7 @@ export function createActivities(ports: ActivityPorts): ActivitiesByRole {
   return {
     data: {
       resolveRecipe: activity((args: { pipelineId: string; recipe: unknown }, scope) =>
-        resolveRecipe({ ...args, attempt: scope.attempt }, ports, (file, done, total) =>
-          scope.report({ phase: 'download', file, done, total })
-        )
+        resolveRecipe({ ...args, attempt: scope.attempt }, ports, scope)
       ),
       prepareData: activity((args, scope) => prepareDataActivity(args, scope, ports)),
       setStageAside: activity((args: SetAsideArgs) => setStageAside(args, ports)),

@@ -1,9 +1,9 @@
+import { checkpointFolder, wrongSizes, type CheckpointFiles } from '../shared/artifacts/external-checkpoints.js';
 import { trainingData } from '../shared/artifacts/training-data.js';
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { ArtifactRef } from '../shared/contracts/artifact.js';
 import type { CloseArmArgs, CloseArmResult, OpenArmArgs, OpenArmResult } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
+import { rewardSource } from '../shared/scoring/reward-source.js';
 import { listFiles } from '../shared/artifacts/hash-cache.js';
 import { tensorboardEvents } from '../shared/artifacts/tensorboard.js';
 import { newestCheckpoint } from '../engines/ray/checkpoints.js';
@@ -15,16 +15,6 @@ import type { ActivityScope } from './scope.js';
 import { trainingFiles } from './set-aside.js';
 import { armKeyParts, lookupArm, recordJobArm } from './stage-reuse.js';
 import { windowMeans } from './step-record.js';
-
-/** What a checkpoint of a framework consists of, in the place of its many gigabytes: `checkpoints/iter_NNNNNNN.json`. */
-interface CheckpointFiles {
-  step: number;
-  /** Relative to the folder beside this file. */
-  files: { path: string; bytes: number }[];
-  bytes: number;
-  /** The files are too large to be read again for a hash; their sizes are checked. */
-  hashed: false;
-}
 
 /** What is already there of an arm that jobs train. Whether its last job still runs, the training activity finds out. */
 export async function openJobArm(run: RunFiles, args: OpenArmArgs): Promise<OpenArmResult> {
@@ -41,13 +31,8 @@ export async function openJobArm(run: RunFiles, args: OpenArmArgs): Promise<Open
 /** A reused stage brings the list of the checkpoint's files, not the files: they are only in the run that made them. */
 async function checkpointIsWhole(run: RunFiles, checkpoint: ArtifactRef): Promise<boolean> {
   if ((await run.find(checkpoint.path))?.sha256 !== checkpoint.sha256) return false;
-  const folder = run.path(checkpoint.path.replace(/\.json$/, ''));
   const { files } = await run.readJson<CheckpointFiles>(checkpoint.path);
-  for (const { path, bytes } of files) {
-    const found = await stat(join(folder, path)).catch(() => undefined);
-    if (found?.size !== bytes) return false;
-  }
-  return true;
+  return (await wrongSizes(run.path(checkpointFolder(checkpoint.path)), files)).length === 0;
 }
 
 async function usesOtherData(run: RunFiles, paths: ArmPaths): Promise<boolean> {
@@ -76,8 +61,10 @@ export async function closeJobArm(run: RunFiles, args: CloseArmArgs, scope: Acti
   const steps = await run.adopt(paths.jobSteps, 'train-result', { ...base, inputs: [data, ...logs] });
   const origin: Origin = { ...base, inputs: [data, steps] };
   const csv = ['step,reward', ...rewards.map((reward, step) => `${step},${reward}`), ''].join('\n');
+  const source = `${JSON.stringify(rewardSource(series), null, 2)}\n`;
   const artifacts = [
     await run.publish(paths.rewardCsv, csv, 'reward-series', origin),
+    await run.publish(paths.rewardSource, source, 'reward-series', origin),
     await run.publish(paths.metricsCsv, jobMetricsCsv(series), 'reward-series', origin),
     await run.publish(paths.tensorboard, tensorboardEvents(jobScalars(series, phase)), 'reward-series', origin),
   ];

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runConverter } from '../engines/ray/convert/converter.js';
 import { LOG_FILE } from '../engines/supervision/leased-process.js';
+import { wrongSizes, type CheckpointFiles } from '../shared/artifacts/external-checkpoints.js';
 import { lastLines } from '../shared/runtime/log-tail.js';
 import type { ConvertCheckpointArgs } from '../shared/contracts/activities.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
@@ -52,16 +53,8 @@ export async function convertMegatron(
 
 /** The files that the checkpoint's manifest lists, as far as it does. */
 async function checkFiles(manifest: string, checkpointDir: string): Promise<void> {
-  const { files = [] } = JSON.parse(await readFile(manifest, 'utf8')) as { files?: { path: string; bytes: number }[] };
-  const problems: string[] = [];
-  for (const { path, bytes } of files) {
-    const size = await stat(join(checkpointDir, path)).then(
-      (info) => info.size,
-      () => undefined
-    );
-    if (size === undefined) problems.push(`${path} is missing`);
-    else if (size !== bytes) problems.push(`${path} has ${size} bytes, ${bytes} were saved`);
-  }
+  const { files = [] } = JSON.parse(await readFile(manifest, 'utf8')) as Partial<CheckpointFiles>;
+  const problems = await wrongSizes(checkpointDir, files);
   if (files.length === 0 && !(await stat(checkpointDir).catch(() => undefined))) problems.push('the folder is missing');
   if (problems.length === 0) return;
   throw new PipelineError('CheckpointInvalid', `checkpoint ${checkpointDir}: ${problems.slice(0, 5).join('; ')}`, {

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { HubSource, type HubPorts } from '../shared/data/hub/hub-source.js';
+import { HubSource, type HubPorts, type SnapshotProgress } from '../shared/data/hub/hub-source.js';
 import type { Recipe } from '../shared/contracts/recipe.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
 import { resolveInput } from './resolve-input.js';
@@ -9,8 +9,8 @@ const WANTED =
   /^(?:[^/]+\.safetensors|model\.safetensors\.index\.json|(?:config|generation_config|tokenizer|tokenizer_config|vocab|special_tokens_map|added_tokens)\.json|merges\.txt|chat_template\.jinja)$/;
 
 export interface ModelFolderOptions extends HubPorts {
-  /** Bytes done and in all of a file that is being downloaded, a few times a second. */
-  onProgress?: (path: string, done: number, total: number) => void;
+  /** Called a few times a second while the model is downloaded. */
+  onProgress?: (progress: SnapshotProgress) => void;
 }
 
 /** Snapshots that this process has checked, by id and revision: hashing gigabytes anew at every activity would tell nothing. */

@@ -16,6 +16,8 @@ export interface ArmPaths {
   checkpoints: string;
   checkpoint(step: number): string;
   rewardCsv: string;
+  /** Engine ray: which of the framework’s numbers the rewards are. */
+  rewardSource: string;
   metricsCsv: string;
   /** The same series for TensorBoard: `tensorboard --logdir <run>/arms`. */
   tensorboard: string;
@@ -41,6 +43,7 @@ export function armPaths(arm: string, phase: Phase): ArmPaths {
     // The frameworks' own naming: the folder carries the rollout id of the last step in it.
     checkpoint,
     rewardCsv: `${folder}/reward.csv`,
+    rewardSource: `${folder}/reward.json`,
     metricsCsv: `${folder}/metrics.csv`,
     tensorboard: `${folder}/tensorboard/events.out.tfevents.0.memagent`,
     gate: `${folder}/gate.json`,

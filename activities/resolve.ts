@@ -13,6 +13,7 @@ import type { ActivityPorts } from './ports.js';
 import { openRun, RECIPE_FILE } from './run-files.js';
 import { modelFolder } from './model-folder.js';
 import { ensureRunsFolder } from './runs-folder.js';
+import type { ActivityScope } from './scope.js';
 
 /** Files that make a model; the weights may be sharded, then the index stands for them. */
 const MODEL_FILES = [
@@ -32,18 +33,22 @@ export interface ModelFile {
 }
 
 /**
- * Checks a recipe as far as can be done before any work: fields, engine, model files, tokenizer against model, writable
- * folder; makes the run's directory with `recipe.json` and `model.json`.
+ * Checks a recipe as far as can be done before any work: fields, engine, model files (downloaded first where they are not
+ * there), tokenizer against model, writable folder; makes the run's directory with `recipe.json` and `model.json`.
  *
  * @throws PipelineError RecipeInvalid or PinMismatch with every problem, StorageFailed when the run’s folder cannot be written
  */
 export async function resolveRecipe(
   args: { pipelineId: string; recipe: unknown; attempt: number },
   ports: ActivityPorts,
-  report: (file: string, done: number, total: number) => void = () => undefined
+  scope: Pick<ActivityScope, 'report' | 'signal'>
 ): Promise<ResolveResult> {
   const recipe = parseRecipe(args.recipe, 'the workflow argument');
-  const folder = await modelFolder(recipe, ports.projectRoot, { onProgress: report });
+  const folder = await modelFolder(recipe, ports.projectRoot, {
+    signal: scope.signal,
+    onProgress: (progress) => scope.report({ phase: 'download', ...progress }),
+  });
+  scope.report({ phase: 'resolve' });
   const files = await modelFiles(folder);
   await checkTokenizer(folder);
   const root = resolve(recipe.artifacts);

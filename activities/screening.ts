@@ -66,7 +66,7 @@ async function tryPrompts(
   ports: ActivityPorts
 ): Promise<StoredSummary> {
   const { evaluation, memory, ablation } = run.recipe;
-  const modelDir = await modelFolder(run.recipe, ports.projectRoot);
+  const modelDir = await modelFolder(run.recipe, ports.projectRoot, { signal: scope.signal });
   const { concurrency } = evaluation;
   const served = await serve(run, { name: SCREENING_SERVER, modelDir, concurrency }, scope, ports);
   const { candidates, tries, temperature, topP, seed } = settings;

@@ -14,7 +14,9 @@ export function trainingFiles(arm: string, phase: 'smoke' | 'train'): string[] {
   if (phase === 'smoke') return [folder, job];
   return [
     job,
-    ...['rollouts', 'rows', 'train', 'checkpoints', 'reward.csv', 'metrics.csv'].map((name) => `${folder}/${name}`),
+    ...['rollouts', 'rows', 'train', 'checkpoints', 'reward.csv', 'reward.json', 'metrics.csv'].map(
+      (name) => `${folder}/${name}`
+    ),
   ];
 }
 

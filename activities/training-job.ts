@@ -37,7 +37,7 @@ export async function runTrainingJob(
   ports: ActivityPorts
 ): Promise<TrainingJobResult> {
   const run = await openRun(args.run);
-  const plan = await planOf(run, args, ports);
+  const plan = planOf(run, args, await modelFolder(run.recipe, ports.projectRoot, { signal: scope.signal }));
   const hooks = hooksOf(run, args, scope);
   const { job } = await take(run, plan);
   const { startMinutes = 60, stepMinutes = 60 } = run.recipe.cluster ?? {};
@@ -57,24 +57,20 @@ export async function runTrainingJob(
   }
 }
 
-/** Stops the arm's job, if it is the run's own and runs, and gives the cluster back. */
-export async function stopTrainingJob(
-  run: RunFiles,
-  args: StopEngineArgs,
-  scope: ActivityScope,
-  ports: ActivityPorts
-): Promise<void> {
-  const plan = await planOf(run, args, ports);
+/** Stops the arm's job, if it is the run's own and runs, and gives the cluster back. For that no model is needed. */
+export async function stopTrainingJob(run: RunFiles, args: StopEngineArgs, scope: ActivityScope): Promise<void> {
+  const plan = planOf(run, args, undefined);
   const { job } = await take(run, plan);
   await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
   await leave(plan.folder);
 }
 
-async function planOf(
+/** @param modelDir undefined: no job will be begun */
+function planOf(
   run: RunFiles,
   args: StopEngineArgs & { totalSteps?: number },
-  ports: ActivityPorts
-): Promise<TrainingPlan> {
+  modelDir: string | undefined
+): TrainingPlan {
   const { arm, phase } = args;
   const { recipe } = run;
   const paths = armPaths(arm, phase);
@@ -85,7 +81,6 @@ async function planOf(
   const places = {
     saveDir: checkpoints,
     trainData: run.path(trainingData(run.recipe)),
-    modelDir: await modelFolder(recipe, ports.projectRoot),
     numRollout: totalSteps,
     dumpDir: run.path(enginePath(jobName(args))),
   };
@@ -99,7 +94,10 @@ async function planOf(
     root: run.handle.root,
     folder: run.path(paths.job),
     checkpoints,
-    spec: (resume) => launchSpec(recipe, arm, phase, { ...places, resume }),
+    spec: (resume) => {
+      if (modelDir === undefined) throw new Error('a job that is only to be stopped was begun');
+      return launchSpec(recipe, arm, phase, { ...places, modelDir, resume });
+    },
   };
 }
 

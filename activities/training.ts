@@ -23,15 +23,15 @@ export function trainActivities(ports: ActivityPorts): TrainActivities {
   return {
     trainStep: activity((args: TrainArgs, scope) => trainStep(args, scope, ports)),
     saveCheckpoint: activity((args: StepHandle, scope) => saveCheckpoint(args, scope, ports)),
-    stopEngine: activity((args: StopEngineArgs, scope) => stopTraining(args, scope, ports)),
+    stopEngine: activity((args: StopEngineArgs, scope) => stopTraining(args, scope)),
     preflight: activity((args: ArmHandle, scope) => preflight(args, scope, ports)),
     runTrainingJob: activity((args: TrainingJobArgs, scope) => runTrainingJob(args, scope, ports)),
   };
 }
 
-async function stopTraining(args: StopEngineArgs, scope: ActivityScope, ports: ActivityPorts): Promise<void> {
+async function stopTraining(args: StopEngineArgs, scope: ActivityScope): Promise<void> {
   const run = await openRun(args.run);
-  if (run.recipe.engine === 'ray') await stopTrainingJob(run, args, scope, ports);
+  if (run.recipe.engine === 'ray') await stopTrainingJob(run, args, scope);
   else await stopActor(run, args);
 }
 

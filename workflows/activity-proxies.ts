@@ -57,11 +57,14 @@ export function proxiesFor(placement: Placement, limits: Limits): Proxies {
   };
 }
 
-/** `resolveRecipe` runs before the recipe is known to be right: its queue comes from the raw value, if that has one. */
+/**
+ * `resolveRecipe` runs before the recipe is known to be right: its queue comes from the raw value, if that has one, and its
+ * heartbeat time-out from here. It downloads the model where that is not there yet, which takes as long as it takes.
+ */
 export function resolveProxy(tag: string): ReturnType<typeof proxyActivities<DataActivities>> {
   return proxyActivities<DataActivities>({
     taskQueue: activityTaskQueue('data', tag),
-    startToCloseTimeout: '10 minutes',
+    startToCloseTimeout: LONGEST_ACTIVITY,
     heartbeatTimeout: '30s',
     retry: NO_SERVER_RETRY,
   });

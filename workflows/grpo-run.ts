@@ -1,20 +1,5 @@
-import {
-  ApplicationFailure,
-  CancellationScope,
-  continueAsNew,
-  isCancellation,
-  log,
-  workflowInfo,
-} from '@temporalio/workflow';
-import type {
-  ArmHandle,
-  CloseArmResult,
-  ConvertResult,
-  GenerateResult,
-  StepHandle,
-  TrainResult,
-} from '../shared/contracts/activities.js';
-import type { FailureType } from '../shared/contracts/failures.js';
+import { CancellationScope, continueAsNew, isCancellation, workflowInfo } from '@temporalio/workflow';
+import type { ArmHandle, CloseArmResult, StepHandle } from '../shared/contracts/activities.js';
 import type { ArmProgress } from '../shared/contracts/progress.js';
 import type { Placement } from '../shared/contracts/queues.js';
 import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
@@ -22,7 +7,10 @@ import { followJob, jobProgress, stepStride } from './follow-job.js';
 import { fallbackRecord, type OomFallback } from './oom-fallback.js';
 import { ParentReporter } from './parent-reporter.js';
 import { RetryLoop, type CallMeta } from './retry-loop.js';
+import { stepProgress } from './step-progress.js';
+import { stopEngine } from './stop-engine.js';
 import { round, thin } from './thin.js';
+import { checkLedger } from './turn-ledger.js';
 
 /** Reward points carried in progress and across continue-as-new; the full series is in the artifacts. */
 const PROGRESS_POINTS = 120;
@@ -164,7 +152,8 @@ class GrpoRun {
     const trained = await this.call('trainStep', step, (summary) =>
       this.proxies.train.trainStep.executeWithOptions({ summary }, [{ ...handle(), rows: converted.rows }])
     );
-    this.checkLedger(step, generated, converted, trained);
+    const results = { generated, converted, trained };
+    checkLedger(this.args.arm, step, results);
     this.retry.noteProgress();
     if (this.isCheckpointStep(step)) {
       await this.call('saveCheckpoint', step, (summary) =>
@@ -172,7 +161,9 @@ class GrpoRun {
       );
       this.progress.lastCheckpointStep = step;
     }
-    this.note(step, generated, converted, trained, (Date.now() - startedAt) / 1000);
+    this.rewards.push(round(generated.meanReward, 6));
+    const rewards = thin(this.rewards, PROGRESS_POINTS);
+    Object.assign(this.progress, { rewards, ...stepProgress(step, results, (Date.now() - startedAt) / 1000) });
     if (this.shouldReport(step)) await this.report();
   }
 
@@ -187,51 +178,6 @@ class GrpoRun {
 
   private isCheckpointStep(step: number): boolean {
     return (step + 1) % this.args.checkpointEvery === 0 || step + 1 === this.args.totalSteps;
-  }
-
-  /** Never train on when rows were lost: what was generated must be what was transferred and what was consumed. */
-  private checkLedger(step: number, generated: GenerateResult, converted: ConvertResult, trained: TrainResult): void {
-    const counts = `generated ${generated.generatedTurns}, transferred ${converted.producedRows} (+ ${converted.trimmedRows} trimmed), consumed ${trained.consumedRows}`;
-    const equal =
-      generated.generatedTurns === converted.producedRows + converted.trimmedRows &&
-      converted.producedRows === trained.consumedRows;
-    if (!equal)
-      throw this.failure('RowCountMismatch', `step ${step} of ${this.args.arm}: turn counts differ: ${counts}`);
-    if (trained.weightsVersion !== step + 1) {
-      throw this.failure(
-        'RowCountMismatch',
-        `step ${step} of ${this.args.arm}: the actor holds weights version ${trained.weightsVersion}, expected ${step + 1}`
-      );
-    }
-  }
-
-  private failure(type: FailureType, message: string): ApplicationFailure {
-    return ApplicationFailure.create({ type, message, nonRetryable: true });
-  }
-
-  private note(
-    step: number,
-    generated: GenerateResult,
-    converted: ConvertResult,
-    trained: TrainResult,
-    seconds: number
-  ): void {
-    this.rewards.push(round(generated.meanReward, 6));
-    const tokens = generated.sampledTokens + generated.promptTokens + trained.trainedTokens;
-    Object.assign(this.progress, {
-      step: step + 1,
-      rewards: thin(this.rewards, PROGRESS_POINTS),
-      kl: round(trained.kl, 6),
-      loss: round(trained.loss, 6),
-      tokensPerSecond: Math.round(tokens / Math.max(seconds, 0.001)),
-      secondsPerStep: round(seconds, 2),
-      weightsVersion: trained.weightsVersion,
-      ledger: {
-        generated: generated.generatedTurns,
-        transferred: converted.producedRows,
-        consumed: trained.consumedRows,
-      },
-    } satisfies Partial<ArmProgress>);
   }
 
   /** Each step in a short run, about a hundred reports in a long one: the parent's history stays small. */
@@ -260,24 +206,9 @@ class GrpoRun {
     return { ...finished, reused: true };
   }
 
-  /** The engine goes down with the run, also when the run was cancelled or failed; a worker that is gone took it along. */
   private async stopEngine(): Promise<void> {
-    const isJob = this.args.engine === 'ray';
-    // A framework's own way down takes a minute. A job is not stopped for a failure: it may run well, out of sight.
-    const limits = isJob
-      ? ({ startToCloseTimeout: '5 minutes', scheduleToCloseTimeout: '10 minutes' } as const)
-      : ({ startToCloseTimeout: '20s', scheduleToCloseTimeout: '30s' } as const);
-    const careful = isJob && this.failed ? ({ onlyIfOver: true } as const) : {};
-    await CancellationScope.nonCancellable(async () => {
-      try {
-        await this.proxies.train.stopEngine.executeWithOptions(
-          { summary: `${this.args.arm}: stop the engine`, ...limits },
-          [{ ...this.handle, ...careful }]
-        );
-      } catch (error) {
-        log.warn('the engine could not be stopped; it ends with its worker', { error: String(error) });
-      }
-    });
+    const how = { isJob: this.args.engine === 'ray', failed: this.failed };
+    await stopEngine(this.proxies.train, this.handle, how);
   }
 
   private call<T>(activity: string, step: number | undefined, run: (summary: string) => Promise<T>): Promise<T> {

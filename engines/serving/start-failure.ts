@@ -1,6 +1,7 @@
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { printable } from '../../shared/inference/printable.js';
 import { lastLines } from '../../shared/runtime/log-tail.js';
+import { DEVICE_MEMORY, HOST_MEMORY, RAY_MEMORY, SERVER_SHARE } from '../supervision/memory-failures.js';
 
 /** Log that is searched for the cause, and what of it is shown. */
 const SEARCHED_BYTES = 256 * 1024;
@@ -12,23 +13,6 @@ const LONGEST_LINE = 300;
 const KILLED = 137;
 /** Exit code of a shell for a program that is not there or not executable. */
 const NOT_FOUND = [126, 127];
-
-/** What servers, PyTorch and CUDA write when a device has too little memory. */
-const DEVICE_MEMORY = [
-  /CUDA (?:error: )?out of memory/i,
-  /(?:torch\.(?:cuda\.)?)?OutOfMemoryError/,
-  /Not enough memory\. Please try to (?:increase|decrease) --mem-fraction-static/i,
-  /No available memory for the cache blocks/,
-  /Free memory on device .* is less than desired GPU memory utilization/,
-];
-
-/** The same of the host. */
-const HOST_MEMORY = [
-  /DefaultCPUAllocator: can(?:'|no)t allocate memory/i,
-  /Cannot allocate memory/,
-  /^MemoryError\b/m,
-  /std::bad_alloc/,
-];
 
 const PORT_TAKEN = /address already in use|\bEADDRINUSE\b|Errno 98/i;
 
@@ -53,7 +37,7 @@ export async function startFailure(end: ServerEnd): Promise<PipelineError> {
   const { what, program, code, logPath } = end;
   const lines = await lastLines(logPath, SEARCHED_BYTES, SEARCHED_LINES).catch(() => []);
   const text = lines.join('\n');
-  const found = (patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(text));
+  const found = (...patterns: RegExp[]): boolean => patterns.some((pattern) => pattern.test(text));
   const how =
     code === undefined
       ? `did not answer within ${Math.round(end.seconds)} s`
@@ -61,9 +45,9 @@ export async function startFailure(end: ServerEnd): Promise<PipelineError> {
   const shown = shownLines(lines);
   const message = `${what} ${how}; its log is ${logPath}${shown.length === 0 ? '' : `, which ends:\n${shown.join('\n')}`}`;
   const details = { where: logPath, problems: shown };
-  if (found(DEVICE_MEMORY))
+  if (found(DEVICE_MEMORY, SERVER_SHARE))
     return outOfMemory(message, details, 'the device', 'Give the server less memory, or fewer and shorter requests');
-  if ((code === KILLED && !end.noOomKill) || found(HOST_MEMORY))
+  if ((code === KILLED && !end.noOomKill) || found(HOST_MEMORY, RAY_MEMORY))
     return outOfMemory(message, details, 'the host', 'Stop other programs on this host, or use one with more memory');
   return new PipelineError('EngineUnavailable', message, { ...details, ...cureOf(code, program, text) });
 }

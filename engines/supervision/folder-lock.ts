@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { storageError, temporaryName } from '../../shared/artifacts/atomic-file.js';
-import { createFile } from '../../shared/artifacts/create-file.js';
+import { storageError } from '../../shared/artifacts/atomic-file.js';
+import { createFile, removeFile } from '../../shared/artifacts/create-file.js';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { identify, isAlive, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
@@ -73,7 +73,7 @@ async function removeStaleLock(path: string): Promise<void> {
       { where: path, cure: `Stop that worker, or delete ${path} when the host is gone.` }
     );
   }
-  if (holder === undefined || !isAlive(holder)) await takeAway(path, text);
+  if (holder === undefined || !isAlive(holder)) await removeFile(path, (found) => found === text);
 }
 
 function parseHolder(text: string): Holder | undefined {
@@ -83,17 +83,4 @@ function parseHolder(text: string): Holder | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Removes the very lock that was read. One that somebody else put there in the meantime is put back. */
-async function takeAway(path: string, expected: string): Promise<void> {
-  const aside = temporaryName(path);
-  try {
-    await rename(path, aside);
-  } catch {
-    return;
-  }
-  if ((await readFile(aside, 'utf8').catch(() => expected)) !== expected)
-    await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
 }

@@ -1,4 +1,4 @@
-import { link, rm, writeFile } from 'node:fs/promises';
+import { link, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { storageError, temporaryName } from './atomic-file.js';
 
 /**
@@ -20,4 +20,20 @@ export async function createFile(path: string, text: string): Promise<boolean> {
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/**
+ * Removes a file only if it is still the one that was read, e.g. a lock whose holder is gone: of several that see it only one
+ * moves it aside, and what another one put in its place meanwhile is put back. One that cannot be read is put back, too.
+ */
+export async function removeFile(path: string, isExpected: (text: string) => boolean): Promise<void> {
+  const aside = temporaryName(path);
+  try {
+    await rename(path, aside);
+  } catch {
+    return;
+  }
+  const text = await readFile(aside, 'utf8').catch(() => undefined);
+  if (text === undefined || !isExpected(text)) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
 }

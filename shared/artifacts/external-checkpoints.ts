@@ -1,5 +1,33 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { dirname } from 'node:path/posix';
 import type { ArtifactKind } from '../contracts/artifact.js';
+
+/** What a checkpoint of a framework consists of, in the place of its many gigabytes: `checkpoints/iter_NNNNNNN.json`. */
+export interface CheckpointFiles {
+  step: number;
+  /** Relative to the folder beside this file, with the sizes they had when the checkpoint was found complete. */
+  files: { path: string; bytes: number }[];
+  bytes: number;
+  /** The files are too large to be read again for a hash; their sizes are checked. */
+  hashed: false;
+}
+
+/** The folder whose files a list of this path names: it has the list's name without `.json`. */
+export function checkpointFolder(list: string): string {
+  return list.replace(/\.json$/, '');
+}
+
+/** What is not as listed: one phrase for each file that is missing or of another size, beginning with its path. */
+export async function wrongSizes(folder: string, files: CheckpointFiles['files']): Promise<string[]> {
+  const problems: string[] = [];
+  for (const { path, bytes } of files) {
+    const found = await stat(join(folder, path)).catch(() => undefined);
+    if (found === undefined) problems.push(`${path} is missing`);
+    else if (found.size !== bytes) problems.push(`${path} has ${found.size} bytes, ${bytes} were saved`);
+  }
+  return problems;
+}
 
 interface Described {
   path: string;

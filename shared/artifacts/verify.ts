@@ -5,6 +5,7 @@ import { PipelineError } from '../contracts/pipeline-error.js';
 import type { Recipe } from '../contracts/recipe.js';
 import { readManifest } from './manifest.js';
 import { CheckBuilder, type VerifyCheck } from './verify/check.js';
+import { verifyCheckpoints } from './verify/verify-checkpoints.js';
 import { verifyEvaluations, verifyVerdict } from './verify/verify-evaluations.js';
 import { verifyFiles, verifyManifest } from './verify/verify-files.js';
 import { verifyScreening } from './verify/verify-screening.js';
@@ -27,7 +28,7 @@ export interface VerifyReport {
 const NOT_DERIVED: readonly string[] = [
   'sampled tokens, their log-probabilities, memories and responses: the models would have to be run again',
   'KL, entropy, gradient norm and log-probability differences of each step: they need that step’s weights; what must hold of them whatever the weights is checked',
-  'weights of checkpoints and converted models',
+  'weights of checkpoints and converted models; of a framework’s own checkpoints only the sizes of their files are known',
   'times, attempts and cost: records of what happened',
 ];
 
@@ -71,7 +72,11 @@ export async function verifyRun(directory: string, onCheck?: (check: VerifyCheck
 async function hashChecks(directory: string): Promise<VerifyCheck[]> {
   try {
     const manifest = await readManifest(directory);
-    return [await verifyManifest(directory, manifest), await verifyFiles(directory, manifest)];
+    return [
+      await verifyManifest(directory, manifest),
+      await verifyFiles(directory, manifest),
+      await verifyCheckpoints(directory, manifest),
+    ];
   } catch (error) {
     const check = new CheckBuilder('manifest', 'the manifest and the hashes of every file');
     check.problem(

@@ -11,6 +11,7 @@ import type { DataArtifact, DataManifest } from '../data/data-manifest.js';
 import { COST_FILE, readCost, type CostSummary } from '../cost/summarize-cost.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
+import type { RewardSource } from '../scoring/reward-source.js';
 import type { Verdict } from '../scoring/verdict.js';
 import { count, plural } from './format.js';
 import { readNumberTable } from './number-table.js';
@@ -146,10 +147,12 @@ async function loadArm(reader: RunReader, name: string, recipe: Recipe | undefin
   const folder = `arms/${name}`;
   const rewards = readNumberTable(await reader.text(`${folder}/reward.csv`));
   const steps = rewards.get('step') ?? [];
+  const source = `${folder}/reward.json`;
   return {
     name,
     ...defined({ flavour: recipe?.arms[name]?.flavour }),
     rewards: steps.map((step, row) => ({ step, reward: rewards.get('reward')?.[row] ?? NaN })),
+    ...(existsSync(reader.path(source)) ? defined({ rewardSource: await reader.json<RewardSource>(source) }) : {}),
     metrics: readNumberTable(await reader.text(`${folder}/metrics.csv`)),
     ...defined({ gate: await reader.json<SmokeGate>(`${folder}/smoke/gate.json`) }),
     ...defined({ conversion: await reader.json<ConversionFacts>(`${folder}/hf.json`) }),

@@ -2,6 +2,7 @@ import type { Progress } from '../contracts/progress.js';
 import type { Recipe } from '../contracts/recipe.js';
 import type { ArtifactKind } from '../contracts/artifact.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
+import type { RewardSource } from '../scoring/reward-source.js';
 import type { Verdict } from '../scoring/verdict.js';
 import type { CostSummary } from '../cost/summarize-cost.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
@@ -42,6 +43,8 @@ export interface ArmData {
   name: string;
   flavour?: string;
   rewards: RewardPoint[];
+  /** Of an arm that jobs trained; else the rewards are means over trajectories. */
+  rewardSource?: RewardSource;
   /** Columns of metrics.csv by name; equal lengths. */
   metrics: ReadonlyMap<string, readonly number[]>;
   gate?: SmokeGate;

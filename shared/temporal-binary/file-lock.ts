@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createFile, removeFile } from '../artifacts/create-file.js';
 import { identify, isAlive, type ProcessIdentity } from '../runtime/process-identity.js';
 
 interface Holder extends ProcessIdentity {
@@ -17,17 +18,23 @@ const POLL_MS = 200;
  * it (here: a rename at the end), because a lock of a process that died is taken over.
  *
  * @param limitMs - how long to wait for the other process
- * @throws Error that names the holder when the wait was too long
+ * @param signal - ends the wait
+ * @throws Error that names the holder when the wait was too long; AbortError
  */
-export async function withFileLock<T>(path: string, limitMs: number, body: () => Promise<T>): Promise<T> {
+export async function withFileLock<T>(
+  path: string,
+  limitMs: number,
+  body: () => Promise<T>,
+  signal?: AbortSignal
+): Promise<T> {
   const mine: Holder = { ...identify(process.pid), host: hostname(), token: randomUUID() };
   await mkdir(dirname(path), { recursive: true });
   const deadline = performance.now() + limitMs;
-  while (!(await tryLock(path, mine))) {
+  while (!(await createFile(path, JSON.stringify(mine)))) {
     const holder = await readHolder(path);
-    if (holder !== undefined && isGone(holder)) await takeAway(path, holder);
+    if (holder !== undefined && isGone(holder)) await removeFile(path, (text) => parse(text)?.token === holder.token);
     else if (performance.now() > deadline) throw new Error(`${path} is held by process ${holder?.pid ?? 'unknown'}`);
-    else await pause(POLL_MS);
+    else await pause(POLL_MS, undefined, { signal });
   }
   try {
     return await body();
@@ -36,24 +43,13 @@ export async function withFileLock<T>(path: string, limitMs: number, body: () =>
   }
 }
 
-/** A link appears with its content: a lock file is never seen empty, not even when its maker dies in between. */
-async function tryLock(path: string, mine: Holder): Promise<boolean> {
-  const draft = `${path}.${mine.token}`;
-  await writeFile(draft, JSON.stringify(mine));
-  try {
-    await link(draft, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    await rm(draft, { force: true });
-  }
+async function readHolder(path: string): Promise<Holder | undefined> {
+  return parse(await readFile(path, 'utf8').catch(() => ''));
 }
 
-async function readHolder(path: string): Promise<Holder | undefined> {
+function parse(text: string): Holder | undefined {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Holder;
+    return JSON.parse(text) as Holder;
   } catch {
     return undefined;
   }
@@ -61,16 +57,4 @@ async function readHolder(path: string): Promise<Holder | undefined> {
 
 function isGone(holder: Holder): boolean {
   return holder.host === hostname() && !isAlive(holder);
-}
-
-/** Of several that see a dead holder only one renames its file; a file that is not the dead one's any more is put back. */
-async function takeAway(path: string, dead: Holder): Promise<void> {
-  const aside = `${path}.${randomUUID()}`;
-  try {
-    await rename(path, aside);
-  } catch {
-    return;
-  }
-  if ((await readHolder(aside))?.token === dead.token) await rm(aside, { force: true });
-  else await rename(aside, path).catch(() => undefined);
 }

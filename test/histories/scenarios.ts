@@ -1,14 +1,6 @@
-import type { WorkflowHandle } from '@temporalio/client';
-import type { PipelineState, Progress } from '../../shared/contracts/progress.js';
-import { BookKeeping, testRecipe, until } from '../workflows/support.js';
-
-/** One way a run can go: what happens to its activities and what the operator does. */
-export interface Scenario {
-  books: () => BookKeeping;
-  act: (handle: WorkflowHandle, books: BookKeeping) => Promise<void>;
-  /** Children whose histories are kept beside the pipeline's own. */
-  children: string[];
-}
+import { BookKeeping, testRecipe } from '../workflows/support.js';
+import { JOB_SCENARIOS } from './job-scenarios.js';
+import { cancelledDuring, decides, ended, inState, type Scenario } from './scenario.js';
 
 const ONE_ARM = {
   arms: { relax: { flavour: 'relax' } },
@@ -24,49 +16,9 @@ function booksOf(changes: object = {}, arrange: (books: BookKeeping) => void = (
   };
 }
 
-async function ended(handle: WorkflowHandle): Promise<void> {
-  await handle.result().catch(() => undefined);
-}
-
-async function inState(handle: WorkflowHandle, state: PipelineState): Promise<void> {
-  await until(async () => (await handle.query<Progress>('progress')).state === state, `the run is ${state}`, 120_000);
-}
-
-/** Decides each time the run stands still, then waits for its end. */
-function decides(state: PipelineState, ...decisions: object[]): Scenario['act'] {
-  return async (handle) => {
-    for (const decision of decisions) {
-      await inState(handle, state);
-      await handle.executeUpdate('decide', { args: [decision] });
-    }
-    await ended(handle);
-  };
-}
-
 /** A failure of one activity: `times` in a row. */
 function fails(key: string, type: string, times: number, changes: object = {}): () => BookKeeping {
   return booksOf(changes, (books) => books.fail(key, type, times));
-}
-
-/** Cancelled while an activity runs. */
-function cancelledDuring(key: string): Scenario {
-  let reached = false;
-  const books = booksOf({}, (made) => {
-    made.onCall = async (call, signal) => {
-      if (!call.startsWith(key)) return;
-      reached = true;
-      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
-    };
-  });
-  return {
-    books,
-    children: [],
-    act: async (handle) => {
-      await until(() => reached, `${key} runs`, 120_000);
-      await handle.cancel();
-      await ended(handle);
-    },
-  };
 }
 
 const halted = { onHalt: 'wait' };
@@ -149,9 +101,9 @@ export const SCENARIOS: Record<string, Scenario> = {
     act: ended,
     children: [],
   },
-  'cancelled-data': cancelledDuring('prepareData'),
-  'cancelled-train': { ...cancelledDuring('trainStep:train-relax:0'), children: trained },
-  'cancelled-evaluate': { ...cancelledDuring('evaluateModel:relax:dev'), children: ['evaluate'] },
+  'cancelled-data': cancelledDuring('prepareData', booksOf()),
+  'cancelled-train': { ...cancelledDuring('trainStep:train-relax:0', booksOf()), children: trained },
+  'cancelled-evaluate': { ...cancelledDuring('evaluateModel:relax:dev', booksOf()), children: ['evaluate'] },
   'cancelled-halted': {
     books: fails('convertCheckpoint:relax', 'CheckpointInvalid', 1, halted),
     act: async (handle) => {
@@ -175,4 +127,5 @@ export const SCENARIOS: Record<string, Scenario> = {
     act: ended,
     children: ['train-relax', 'evaluate'],
   },
+  ...JOB_SCENARIOS,
 };

@@ -1,10 +1,11 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TrainingJobArgs, TrainingJobResult } from '../../shared/contracts/activities.js';
 import type { Progress } from '../../shared/contracts/progress.js';
-import type { Recipe } from '../../shared/contracts/recipe.js';
 import { timeSkippingEnvironment } from '../helpers/temporal-server.js';
-import { BookKeeping, startPipeline, testRecipe, withWorkers } from './support.js';
+import { commandShapes } from '../histories/command-shapes.js';
+import { fetchRun } from '../histories/record.js';
+import { JobBooks, jobRecipe } from './job-books.js';
+import { startPipeline, withWorkers, type BookKeeping } from './support.js';
 
 let environment: TestWorkflowEnvironment;
 beforeAll(async () => {
@@ -12,63 +13,20 @@ beforeAll(async () => {
 });
 afterAll(() => environment.teardown());
 
-/** One arm of four steps that jobs train. */
-function jobRecipe(changes: Record<string, unknown> = {}): Recipe {
-  return testRecipe({
-    engine: 'ray',
-    model: { id: 'example/model', revision: '1'.repeat(40) },
-    arms: { relax: { flavour: 'relax', repo: 'https://example.org/relax', commit: '2'.repeat(40), path: '/relax' } },
-    cluster: { gpus: 1, tensorParallel: 1 },
-    serving: { engine: 'sglang' },
-    onHalt: 'fail',
-    ...changes,
-  });
-}
-
-/** Bookkeeping whose training job answers what the test says; undefined: as usual. */
-class JobBooks extends BookKeeping {
-  readonly asked: TrainingJobArgs[] = [];
-  readonly stops: object[] = [];
-
-  constructor(
-    recipe: Recipe,
-    private readonly answer: (args: TrainingJobArgs, call: number) => Partial<TrainingJobResult> | Error
-  ) {
-    super(recipe);
-  }
-
-  override all(): ReturnType<BookKeeping['all']> {
-    const usual = super.all();
-    return {
-      ...usual,
-      stopEngine: async (args) => {
-        this.stops.push({ phase: args.phase, ...(args.onlyIfOver === undefined ? {} : { onlyIfOver: true }) });
-        await usual.stopEngine(args);
-      },
-      runTrainingJob: async (args) => {
-        this.asked.push(args);
-        const answer = this.answer(args, this.asked.length);
-        if (answer instanceof Error) this.faults.set('runTrainingJob', [answer]);
-        return { ...(await usual.runTrainingJob(args)), ...(answer instanceof Error ? {} : answer) };
-      },
-    };
-  }
-}
-
-async function run(books: BookKeeping): Promise<{ progress: Progress; failed: boolean }> {
+async function run(books: BookKeeping): Promise<{ id: string; progress: Progress; failed: boolean }> {
   return await withWorkers(environment, books, async () => {
     const handle = await startPipeline(environment, books);
     const failed = await handle.result().then(
       () => false,
       () => true
     );
-    return { progress: await handle.query<Progress>('progress'), failed };
+    return { id: handle.workflowId, progress: await handle.query<Progress>('progress'), failed };
   });
 }
 
 describe('an arm that jobs train', () => {
   it('is followed step by step, through the same chain', async () => {
-    const books = new JobBooks(jobRecipe(), () => ({}));
+    const books = new JobBooks(jobRecipe());
     const { progress } = await run(books);
     expect(progress.state).toBe('completed');
     expect(progress.arms['relax']).toMatchObject({ phase: 'train', step: 4, totalSteps: 4 });
@@ -84,10 +42,12 @@ describe('an arm that jobs train', () => {
     const books = new JobBooks(jobRecipe(), (args, call) =>
       args.phase === 'smoke' && call <= 3 ? { waitingFor: 'the train run of vime in another-run' } : {}
     );
-    const { progress } = await run(books);
+    const { id, progress } = await run(books);
     expect(progress.state).toBe('completed');
     expect(progress.attempts).toEqual([]);
     expect(books.asked.filter(({ phase }) => phase === 'smoke')).toHaveLength(5);
+    const { history } = await fetchRun(environment, `${id}/smoke-relax`);
+    expect(commandShapes([history.events]).timers).toEqual(['10s', '20s', '5s']);
   });
 
   it('goes back to what a resumed job says, and gets its budget back with each step', async () => {

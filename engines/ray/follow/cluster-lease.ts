@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { link, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
-import { storageError, temporaryName, writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
-import { createFile } from '../../../shared/artifacts/create-file.js';
+import { storageError, writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
+import { createFile, removeFile } from '../../../shared/artifacts/create-file.js';
 import { identify, isAlive, type ProcessIdentity } from '../../../shared/runtime/process-identity.js';
 import type { RayJobsClient } from '../jobs/client.js';
 import { isOver } from '../jobs/job-info.js';
@@ -54,7 +54,7 @@ export async function takeLease(
       return undefined;
     }
     if (holder !== undefined && !(await isStale(holder, client, signal))) return holder;
-    await takeAway(path, text);
+    await removeFile(path, (found) => found === text);
   }
 }
 
@@ -62,7 +62,8 @@ export async function takeLease(
 export async function releaseLease(path: string, claim: Omit<LeaseClaim, 'submissionId'>): Promise<void> {
   const text = await readText(path);
   const holder = text === undefined ? undefined : parse(text);
-  if (text !== undefined && holder !== undefined && isSameRun(holder, claim)) await takeAway(path, text);
+  if (text !== undefined && holder !== undefined && isSameRun(holder, claim))
+    await removeFile(path, (found) => found === text);
 }
 
 function isSameRun(a: Omit<LeaseClaim, 'submissionId'>, b: Omit<LeaseClaim, 'submissionId'>): boolean {
@@ -96,18 +97,6 @@ async function create(path: string, claim: LeaseClaim): Promise<boolean> {
     throw storageError(path, error);
   });
   return await createFile(path, leaseText(claim));
-}
-
-/** Removes the very lease that was read; another that came in its place meanwhile is put back. */
-async function takeAway(path: string, expected: string): Promise<void> {
-  const aside = temporaryName(path);
-  try {
-    await rename(path, aside);
-  } catch {
-    return;
-  }
-  if ((await readText(aside)) !== expected) await link(aside, path).catch(() => undefined);
-  await rm(aside, { force: true });
 }
 
 async function readText(path: string): Promise<string | undefined> {

@@ -1,6 +1,4 @@
-import type { TrainingJobArgs, TrainingJobResult } from '../../../shared/contracts/activities.js';
-import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
-import { newestCheckpoint } from '../checkpoints.js';
+import type { TrainingJobResult } from '../../../shared/contracts/activities.js';
 import type { RayJobsClient } from '../jobs/client.js';
 import { isOver, type JobInfo } from '../jobs/job-info.js';
 import { classifyJobFailure } from '../log/classify.js';
@@ -8,18 +6,18 @@ import type { JobEnd } from '../types.js';
 import { Attempts, lostJob } from './attempts.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { leasePath, releaseLease } from './cluster-lease.js';
+import { incompleteRun, jobFailure, missingWork } from './job-end.js';
 import { jobProblem } from './job-problem.js';
 import { readLineage, type JobAttempt } from './lineage.js';
-import type { FollowHooks, JobReport, TrainingPlan } from './plan.js';
+import type { FollowHooks, TrainingPlan } from './plan.js';
 import { JobSession, lineagePath, patiently, seriesPath } from './session.js';
-import { readSeries, rewardedSteps, rewardsOf, writeSeries, type SeriesStep } from './step-series.js';
+import { jobReport, NOTHING_DONE, sliceResult, type SliceBounds } from './slice-result.js';
+import { readSeries, rewardedSteps, writeSeries, type SeriesStep } from './step-series.js';
 
 /** How long the rest of the log of a job that is over may take. Unit: milliseconds. */
 const DRAIN_MS = 60_000;
 /** End of a log that a failure is read from. Unit: bytes. */
 const LOG_TAIL_BYTES = 256 * 1024;
-
-export type SliceBounds = Pick<TrainingJobArgs, 'fromStep' | 'untilStep' | 'submissionId'>;
 
 /**
  * A training run as one Ray job after another, followed in slices. A job belongs to the run and not to who follows it: it is
@@ -50,10 +48,10 @@ export class TrainingJob {
     const attempts = new Attempts(plan, await readLineage(lineagePath(plan.folder)), this.client, hooks);
     if (attempts.open === undefined && attempts.last !== undefined) {
       const series = await readSeries(seriesPath(plan.folder));
-      if ((await this.missing(series)).length === 0) return await this.result(attempts.last, series, bounds, true);
+      if ((await missingWork(plan, series)).length === 0) return await this.result(attempts.last, series, bounds, true);
     }
     const waitingFor = await attempts.claim();
-    if (waitingFor !== undefined) return { ...emptyResult(), waitingFor };
+    if (waitingFor !== undefined) return { ...NOTHING_DONE, waitingFor };
     const attempt = await attempts.current();
     const session = await this.sessionOf(attempt);
     try {
@@ -140,11 +138,11 @@ export class TrainingJob {
       const problem = jobProblem(attempt, session.reader, false);
       if (problem !== undefined) {
         await attempts.condemn(attempt, problem);
-        throw failure(problem, attempt);
+        throw jobFailure(problem, attempt);
       }
       const series = session.series();
       const steps = rewardedSteps(series);
-      hooks.report(await this.report(attempt, series));
+      hooks.report(jobReport(this.plan, attempt, series, await this.checkpoint.step()));
       const far = steps < bounds.fromStep || (steps >= bounds.untilStep && steps < this.plan.totalSteps);
       if (far) return await this.result(attempt, series, bounds, false);
       await session.changed(hooks.signal);
@@ -162,7 +160,7 @@ export class TrainingJob {
     const error = await patiently(hooks.patienceMs, hooks.signal, () => lostJob(attempt, this.client, hooks.signal));
     await session.close();
     await attempts.end(attempt, { status: 'LOST', message: error.message });
-    if ((await this.missing(session.series())).length > 0) throw error;
+    if ((await missingWork(this.plan, session.series())).length > 0) throw error;
     return await this.result(attempt, session.series(), bounds, true);
   }
 
@@ -179,57 +177,22 @@ export class TrainingJob {
     const attempt = attempts.open as JobAttempt;
     const whole = await session.drain(DRAIN_MS);
     const series = session.series();
-    const missing = await this.missing(series);
+    const missing = await missingWork(this.plan, series);
     const problem = jobProblem(attempt, session.reader, true);
     const status = job.status as JobEnd['status'];
     await attempts.end(attempt, { status, message: job.message });
-    if (problem !== undefined) throw failure(problem, attempt);
+    if (problem !== undefined) throw jobFailure(problem, attempt);
     if (missing.length === 0) return await this.result(attempt, series, bounds, true);
     if (status === 'SUCCEEDED' && !whole)
-      throw failure(
+      throw jobFailure(
         { type: 'EngineUnavailable', message: 'it is over, but its log could not be read to its end' },
         attempt
       );
-    if (status === 'SUCCEEDED') throw incomplete(missing, attempt);
+    if (status === 'SUCCEEDED') throw incompleteRun(missing, attempt);
     const tail = (await session.store.last(LOG_TAIL_BYTES)).toString('utf8');
     const { exitCode, errorType, message } = job;
     const cause = classifyJobFailure({ status, message, exitCode, errorType, logTail: tail });
-    throw failure(cause, attempt, cause.evidence);
-  }
-
-  /** What is not there of a finished run, one sentence each. */
-  private async missing(series: readonly SeriesStep[]): Promise<string[]> {
-    const { totalSteps, checkpoints } = this.plan;
-    const rewards = new Map(series.map(({ step, reward }) => [step, reward]));
-    const steps = Array.from({ length: totalSteps }, (_, step) => step).filter(
-      (step) => rewards.get(step) === undefined
-    );
-    const { newest, skipped } = await newestCheckpoint(checkpoints);
-    const [torn] = skipped;
-    return [
-      ...steps.map((step) => `the reward of step ${step} is not in the log`),
-      ...(newest?.step === totalSteps - 1
-        ? []
-        : [
-            `there is no complete checkpoint of step ${totalSteps - 1} in ${checkpoints}` +
-              (torn === undefined ? '' : ` (${torn.path}: ${torn.reason})`),
-          ]),
-    ];
-  }
-
-  private async report(attempt: JobAttempt, series: readonly SeriesStep[]): Promise<JobReport> {
-    const { totalSteps } = this.plan;
-    // A step whose reward is not printed is a step all the same: the job gets on.
-    const latest = Math.max(attempt.firstStep, ...series.map(({ step }) => step + 1));
-    const checkpoint = await this.checkpoint.step();
-    const reward = rewardsOf(series).at(-1);
-    return {
-      phase: latest >= totalSteps ? 'finish' : latest > attempt.firstStep ? 'step' : 'start',
-      step: latest,
-      job: attempt.submissionId,
-      ...(reward === undefined ? {} : { reward }),
-      ...(checkpoint === undefined ? {} : { checkpoint }),
-    };
+    throw jobFailure(cause, attempt, cause.evidence);
   }
 
   private async result(
@@ -238,55 +201,6 @@ export class TrainingJob {
     bounds: SliceBounds,
     finished: boolean
   ): Promise<TrainingJobResult> {
-    const rewards = rewardsOf(series);
-    // A job that goes on from a checkpoint does steps again whose rewards are known already.
-    const back = bounds.submissionId === attempt.submissionId ? bounds.fromStep : attempt.firstStep;
-    const from = Math.min(bounds.fromStep, back, rewards.length);
-    const metrics = series.find(({ step }) => step === rewards.length - 1)?.metrics ?? {};
-    const facts = {
-      kl: metrics['train/kl_loss'],
-      loss: metrics['train/loss'],
-      gradientNorm: metrics['train/grad_norm'],
-      tokensPerSecond: metrics['perf/actor_train_tok_per_s'],
-      checkpointStep: await this.checkpoint.step(),
-    };
-    return {
-      steps: rewards.length,
-      finished,
-      submissionId: attempt.submissionId,
-      rewardsFrom: from,
-      rewards: rewards.slice(from).map((reward) => Math.round(reward * 1e6) / 1e6),
-      ...(Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as Partial<
-        Record<keyof typeof facts, number>
-      >),
-    };
+    return sliceResult({ attempt, series, bounds, finished, checkpointStep: await this.checkpoint.step() });
   }
-}
-
-function emptyResult(): TrainingJobResult {
-  return { steps: 0, finished: false, submissionId: '', rewardsFrom: 0, rewards: [] };
-}
-
-function failure(
-  problem: { type: PipelineError['type']; message: string },
-  attempt: JobAttempt,
-  evidence: readonly string[] = []
-): PipelineError {
-  return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
-    where: attempt.submissionId,
-    ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
-  });
-}
-
-function incomplete(missing: readonly string[], attempt: JobAttempt): PipelineError {
-  return new PipelineError(
-    'CheckpointInvalid',
-    `job ${attempt.submissionId} ended well by its own account, but ${missing.slice(0, 3).join('; ')}` +
-      (missing.length > 3 ? ` and ${missing.length - 3} more` : ''),
-    {
-      problems: missing.slice(0, 30),
-      where: attempt.submissionId,
-      cure: 'Look at the job’s log in the run’s folder; decide retry to go on from the newest complete checkpoint.',
-    }
-  );
 }

@@ -1,4 +1,5 @@
 import type { FailureType } from '../../../shared/contracts/failures.js';
+import { DEVICE_MEMORY, HOST_MEMORY, RAY_MEMORY, SERVER_SHARE } from '../../supervision/memory-failures.js';
 
 /** Words by which a cause is known in a job's log or in Ray's message. */
 export interface FailureSignature {
@@ -16,26 +17,22 @@ export interface FailureSignature {
 export const FAILURE_SIGNATURES: readonly FailureSignature[] = [
   {
     type: 'OutOfMemory',
-    pattern:
-      /CUDA out of memory|CUDA error: out of memory|torch\.(?:cuda\.)?OutOfMemoryError|CUBLAS_STATUS_ALLOC_FAILED|Cuda failure 2 'out of memory'/,
+    pattern: DEVICE_MEMORY,
     says: 'a GPU ran out of memory: give fewer tokens per GPU (cluster.tokensPerGpu), more tensor parallelism, or declare oomFallback',
   },
   {
     type: 'OutOfMemory',
-    pattern:
-      /No available memory for the cache blocks|Not enough memory\. Please try to increase --mem-fraction-static|Free memory on device .{1,80} is less than desired GPU memory utilization/,
+    pattern: SERVER_SHARE,
     says: 'the rollout engine found too little GPU memory: other programs use the device, or its share is too small for this model',
   },
   {
     type: 'OutOfMemory',
-    pattern:
-      /Task was killed due to the node running low on memory|killed due to memory pressure \(OOM\)|ray\.exceptions\.OutOfMemoryError/,
+    pattern: RAY_MEMORY,
     says: 'a host ran out of memory and Ray ended a worker: more memory per node, or fewer processes on it',
   },
   {
     type: 'OutOfMemory',
-    pattern:
-      /DefaultCPUAllocator: (?:can't|not enough) |Cannot allocate memory|^MemoryError\b|\bMemoryError: |insufficient shared memory \(shm\)/,
+    pattern: HOST_MEMORY,
     says: 'a host ran out of memory: more memory (or a larger /dev/shm) per node, or fewer processes on it',
   },
   {

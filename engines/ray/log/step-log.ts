@@ -1,13 +1,11 @@
 import { REWARD_METRIC } from '../../../shared/scoring/reward-log.js';
+import { ROW_REWARD_METRIC } from '../../../shared/scoring/reward-source.js';
 import type { Flavour, JobStep, LogProblem, StepLogReader } from '../types.js';
 import { LineSplitter } from './line-splitter.js';
 import { printedNumbers } from './metrics.js';
 import { plainLine } from './plain-line.js';
 import { RowCounts } from './row-counts.js';
 import { stepLine, type StepLine } from './step-line.js';
-
-/** VIME prints no mean over trajectories; this one averages the rows after conversion. */
-export const ROW_REWARD_METRIC = 'rollout/raw_reward';
 
 /** Keys that hold a step's mean raw reward, the best first. Relax's row mean weighs long documents more: never taken. */
 const REWARD_KEYS: Readonly<Record<Flavour, readonly string[]>> = {

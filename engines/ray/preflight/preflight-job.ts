@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { Recipe } from '../../../shared/contracts/recipe.js';
-import { packageRoot } from '../../../shared/runtime/entry.js';
+import { entryPath } from '../../../shared/runtime/entry.js';
 import { shellQuote } from '../launch/shell.js';
 import type { Flavour, JobSpec } from '../types.js';
 
@@ -60,7 +59,7 @@ export async function preflightJob(recipe: Recipe, arm: string, facts: Preflight
     gpus: cluster.gpuMemoryGiB > 0,
     ports: flavour === 'relax' ? [SERVE_PORT] : [],
   };
-  const program = await readFile(join(packageRoot(), 'engines', 'ray', 'preflight', 'preflight.py'));
+  const program = await readFile(entryPath('engines/ray/preflight/preflight.py'));
   return {
     entrypoint: `exec ${shellQuote(cluster.python)} -c ${shellQuote(RUNNER)}`,
     runtimeEnv: {

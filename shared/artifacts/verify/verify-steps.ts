@@ -9,6 +9,7 @@ import { promptRows } from '../../grpo/prompt-schedule.js';
 import { conversionOptions } from '../../grpo/conversion-options.js';
 import { convertTrajectories } from '../../grpo/rows.js';
 import { lengthFacts } from '../../grpo/step-facts.js';
+import { rewardSource } from '../../scoring/reward-source.js';
 import { scoreTrajectory } from '../../scoring/reward.js';
 import { readJsonLines } from '../json-lines.js';
 import { readRows } from '../rows-parquet.js';
@@ -148,13 +149,19 @@ async function verifyJobSeries(phase: Phase, check: CheckBuilder): Promise<void>
   if (!existsSync(csv)) return;
   await check.attempt(`${phase.folder}/reward.csv`, async () => {
     const derived: { step: number; reward: unknown }[] = [];
+    const printed: { metrics: Record<string, number> }[] = [];
     await readJsonLines(join(phase.directory, source), (value) => {
-      const { step, reward } = value as StepRecord;
-      if (step < phase.steps) derived.push({ step, reward });
+      const { step, reward, metrics } = value as StepRecord & { metrics: Record<string, number> };
+      if (step >= phase.steps) return;
+      derived.push({ step, reward });
+      printed.push({ metrics });
     });
     check.count(derived.length);
     check.equal(`${phase.folder}/reward.csv`, parseRewardCsv(csv, await readFile(csv, 'utf8')), derived);
     check.equal(`${source}, steps`, derived.length, phase.steps);
+    const origin = `${phase.folder}/reward.json`;
+    if (existsSync(join(phase.directory, origin)))
+      check.equal(origin, JSON.parse(await readFile(join(phase.directory, origin), 'utf8')), rewardSource(printed));
   });
 }
 

@@ -27,6 +27,20 @@ export interface FetchedFile extends HubFileFacts {
   sha256: string;
 }
 
+/** How far the download of a snapshot is. Unit: bytes. */
+export interface SnapshotProgress {
+  /** The file that is being downloaded, and which one of how many that is, from 1. */
+  file: string;
+  fileNumber: number;
+  files: number;
+  /** Of that file. */
+  done: number;
+  total: number;
+  /** Of all files. */
+  doneInAll: number;
+  totalInAll: number;
+}
+
 /** How long another process may take to download the same file. */
 const LOCK_WAIT_MS = 6 * 3600_000;
 const PROGRESS_MS = 250;
@@ -75,25 +89,27 @@ export class HubSource {
    */
   async fetchFile(path: string, onProgress?: (done: number, total: number) => void): Promise<FetchedFile> {
     const target = join(this.folder, checkedPath(path));
-    return withFileLock(join(this.factsFolder, `${path}.lock`), LOCK_WAIT_MS, async () => {
+    const locked = async (): Promise<FetchedFile> => {
       const cached = await this.fromCache(path, target);
       if (cached !== undefined) return cached;
       const facts = await this.factsFromHub(path);
       const sha256 = await this.download(facts, target, throttled(onProgress));
       await writeFileAtomic(join(this.factsFolder, `${path}.json`), `${JSON.stringify(facts)}\n`);
       return { ...facts, path: target, sha256 };
-    });
+    };
+    return withFileLock(join(this.factsFolder, `${path}.lock`), LOCK_WAIT_MS, locked, this.client.signal);
   }
 
   /**
-   * Fetches every file that `select` wants.
+   * Fetches every file that `select` wants, one after the other.
    *
+   * @param onProgress called a few times a second
    * @returns the folder that holds them, e.g. a model's folder
    * @throws PipelineError as {@link fetchFile}; DataInvalid when no file is wanted
    */
   async fetchSnapshot(
     select: (path: string) => boolean,
-    onProgress?: (path: string, done: number, total: number) => void
+    onProgress?: (progress: SnapshotProgress) => void
   ): Promise<{ folder: string; files: FetchedFile[] }> {
     const wanted = (await this.listFiles()).filter(({ path }) => select(path));
     if (wanted.length === 0) {
@@ -103,8 +119,15 @@ export class HubSource {
       );
     }
     const files: FetchedFile[] = [];
-    for (const { path } of wanted) {
-      files.push(await this.fetchFile(path, (done, total) => onProgress?.(path, done, total)));
+    const totalInAll = wanted.reduce((sum, { size }) => sum + size, 0);
+    let before = 0;
+    for (const [at, { path: file, size }] of wanted.entries()) {
+      const place = { file, fileNumber: at + 1, files: wanted.length, totalInAll };
+      const start = before;
+      const report = (done: number, total: number): void =>
+        onProgress?.({ ...place, done, total, doneInAll: start + done });
+      files.push(await this.fetchFile(file, report));
+      before += size;
     }
     return { folder: this.folder, files };
   }

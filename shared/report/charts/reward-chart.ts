@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { html, type Html } from '../html.js';
 import { movingMean } from '../number-table.js';
+import { rowRewardNote } from '../../scoring/reward-source.js';
 import type { RunData } from '../run-data.js';
 import { figure, modelColour, modelLegend, responsivePlot, stepTicks } from './figure.js';
 
@@ -48,8 +49,9 @@ export function rewardChart(data: RunData): Html {
   };
   const last = arms.map(({ name, rewards }) => `${name} ends at ${rewards.at(-1)?.reward.toFixed(2) ?? '–'}`);
   const label = `Line chart of the mean reward over ${lastStep + 1} steps: ${last.join(', ')}.`;
+  const note = rowRewardNote(arms);
   const caption = html`Thin: mean reward of a step’s trajectories. Bold: mean of the last ${WINDOW}
-  steps.${resumes.length > 0 && ' Dashed: a step that was repeated after a failure.'}`;
+  steps.${resumes.length > 0 && ' Dashed: a step that was repeated after a failure.'}${note !== undefined && ` ${note}`}`;
   return figure(
     responsivePlot(make, label),
     caption,

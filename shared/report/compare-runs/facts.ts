@@ -1,3 +1,4 @@
+import type { RewardSource } from '../../scoring/reward-source.js';
 import type { RunData } from '../run-data.js';
 import { differingFields, runLabels, type RecipeField } from './merge-runs.js';
 import { costOf, type RunCost } from './run-cost.js';
@@ -11,6 +12,8 @@ export interface ComparisonFacts {
     outcome: string | null;
     cost: RunCost;
     rewards: Record<string, number[]>;
+    /** What the rewards of each arm are means over. */
+    rewardMeanOver: Record<string, RewardSource['mean_over']>;
     /** Percent by model and data set. */
     subEmPct: Record<string, Record<string, number>>;
   }[];
@@ -30,6 +33,9 @@ export function comparisonFacts(runs: readonly RunData[]): ComparisonFacts {
         outcome: run.verdict?.outcome ?? null,
         cost: costOf(run),
         rewards: Object.fromEntries(run.arms.map((arm) => [arm.name, arm.rewards.map(({ reward }) => reward)])),
+        rewardMeanOver: Object.fromEntries(
+          run.arms.map(({ name, rewardSource }) => [name, rewardSource?.mean_over ?? 'trajectories'])
+        ),
         subEmPct,
       };
     }),

@@ -2,6 +2,7 @@ import { count, duration, fixed, percent, signed, wilsonPercent } from '../forma
 import { printable } from '../html.js';
 import { WINDOW } from '../charts/reward-chart.js';
 import { datasetLabel, findEvaluation, type RunData } from '../run-data.js';
+import { rowRewardNote } from '../../scoring/reward-source.js';
 import { differingFields, mergeRuns, runLabels } from './merge-runs.js';
 import { costOf } from './run-cost.js';
 
@@ -47,7 +48,9 @@ function rewards({ arms }: RunData): string {
       const [first, last] = [mean(values.slice(0, WINDOW)), mean(values.slice(-WINDOW))];
       return [text(arm.name), count(values.length), fixed(first, 3), fixed(last, 3), signed(last - first, 3)];
     });
-  return table(['arm', 'steps', `first ${WINDOW}`, `last ${WINDOW}`, 'change'], rows);
+  const note = rowRewardNote(arms);
+  const means = table(['arm', 'steps', `first ${WINDOW}`, `last ${WINDOW}`, 'change'], rows);
+  return note === undefined ? means : `${means}\n\n${text(note)}`;
 }
 
 function evaluations(merged: RunData): string {

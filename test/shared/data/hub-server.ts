@@ -17,6 +17,8 @@ export interface Seen {
 export interface Faults {
   /** Byte counts after which successive downloads are cut. */
   cutAfter: number[];
+  /** Byte counts after which successive downloads of larger files say no more, but stay open. */
+  holdAfter: number[];
   /** Successive downloads whose byte 10 is flipped. */
   flips: number;
   /** Statuses that successive requests to the hub get instead of an answer, with headers. */
@@ -34,6 +36,7 @@ export class HubServer {
   readonly seen: Seen[] = [];
   readonly faults: Faults = {
     cutAfter: [],
+    holdAfter: [],
     flips: 0,
     hubStatuses: [],
     cdnStatuses: [],
@@ -140,6 +143,8 @@ export class HubServer {
     const range = { 'content-range': `bytes ${start}-${whole.byteLength - 1}/${whole.byteLength}` };
     const ranged = request.headers.range !== undefined && !this.faults.ignoreRange;
     response.writeHead(ranged ? 206 : 200, { 'content-length': bytes.byteLength, ...(ranged && range) });
+    const held = bytes.byteLength > (this.faults.holdAfter[0] ?? Infinity) ? this.faults.holdAfter.shift() : undefined;
+    if (held !== undefined) return void response.write(bytes.subarray(0, held));
     const cut = this.faults.cutAfter.shift();
     if (cut === undefined) return void response.end(bytes);
     response.write(bytes.subarray(0, cut), () => setTimeout(() => response.destroy(), 20));

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,6 +48,19 @@ describe('a comparison of runs', () => {
     expect(page).not.toMatch(/(src|href)="(?!#)/);
     expect(page).toMatch(/aria-label="Line chart of the mean reward[^"]*short relax[^"]*long vime/);
     expect(renderRunComparison([short, long])).toBe(page);
+  });
+
+  it('says beside the curves whose rewards are means over rows, and of no others', async () => {
+    for (const text of [runComparisonMarkdown([short, long]), renderRunComparison([short, long])])
+      expect(text).not.toContain('mean over a step’s rows');
+    const source = { metrics: ['rollout/raw_reward'], mean_over: 'rows' };
+    await writeFile(join(long.directory, 'arms/vime/reward.json'), JSON.stringify(source));
+    const jobs = await loadRun(long.directory);
+    const page = renderRunComparison([short, jobs]);
+    const said = 'Of long vime the reward is a mean over a step’s rows (rollout/raw_reward)';
+    expect(/<figcaption>(.*?)<\/figcaption>/s.exec(page)?.[1]).toContain(said);
+    expect(runComparisonMarkdown([short, jobs])).toContain(said.replace('raw_reward', 'raw\\_reward'));
+    expect(comparisonFacts([jobs]).runs[0]?.rewardMeanOver).toEqual({ relax: 'trajectories', vime: 'rows' });
   });
 
   it('lets no name become markup', () => {
