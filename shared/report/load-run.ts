@@ -10,7 +10,6 @@ import type { Recipe } from '../contracts/recipe.js';
 import type { DataArtifact, DataManifest } from '../data/data-manifest.js';
 import { COST_FILE, readCost, type CostSummary } from '../cost/summarize-cost.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
-import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Verdict } from '../scoring/verdict.js';
 import { count, plural } from './format.js';
 import { readNumberTable } from './number-table.js';
@@ -166,7 +165,9 @@ async function loadEvaluations(reader: RunReader): Promise<EvaluationData[]> {
       evaluations.push({
         model,
         dataset,
-        ...defined({ summary: await reader.json<EvaluationSummary>(`eval/${model}/${dataset}.summary.json`) }),
+        ...defined({
+          summary: await reader.json<NonNullable<EvaluationData['summary']>>(`eval/${model}/${dataset}.summary.json`),
+        }),
         ...(existsSync(samples) ? { samplesPath: samples } : {}),
       });
     }

@@ -4,6 +4,7 @@ import type { ArtifactKind } from '../contracts/artifact.js';
 import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { Verdict } from '../scoring/verdict.js';
 import type { CostSummary } from '../cost/summarize-cost.js';
+import type { ServerRecord } from '../evaluation/types.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { Producer } from '../artifacts/sidecar.js';
 
@@ -76,7 +77,8 @@ export interface ConversionFacts {
 export interface EvaluationData {
   model: string;
   dataset: string;
-  summary?: EvaluationSummary;
+  /** With what answered, unless it is the reference's. */
+  summary?: EvaluationSummary & { server?: ServerRecord };
   /** Absolute path of the per-sample JSONL, when it is there. */
   samplesPath?: string;
 }

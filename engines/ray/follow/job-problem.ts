@@ -8,16 +8,19 @@ export interface JobProblem {
   message: string;
 }
 
+/** Rewards come in order, one line a step: after those of this many later steps a missing one will not come. Steps. */
+const LATER_REWARDS = 3;
+
 /**
  * The first thing in a job's log that no further step can mend.
  *
- * @param over the job has ended: the counts of its last step are complete too
+ * @param over the job has ended: the counts of its last step are complete too, and how it ended says more than a lost line
  */
 export function jobProblem(attempt: JobAttempt, reader: StepLogReader, over: boolean): JobProblem | undefined {
   const [problem] = reader.problems;
   if (problem !== undefined) return problem;
   const steps = [...reader.records.values()].sort((a, b) => a.step - b.step);
-  return wrongBeginning(attempt, steps) ?? lostRows(steps, over);
+  return wrongBeginning(attempt, steps) ?? lostRows(steps, over) ?? (over ? undefined : lostReward(steps));
 }
 
 /** A job that repeats steps, or passes over some, did not load the checkpoint it was to go on from. */
@@ -28,6 +31,21 @@ function wrongBeginning({ firstStep }: JobAttempt, steps: readonly JobStep[]): J
   return {
     type: 'CheckpointInvalid',
     message: `the job was to begin ${from}, at step ${firstStep}, but its first step is ${first}`,
+  };
+}
+
+/**
+ * A run in which a step has no reward can never be finished, whatever the job does afterwards; the sooner it begins again before
+ * that step, the less is done for nothing.
+ */
+function lostReward(steps: readonly JobStep[]): JobProblem | undefined {
+  const rewarded = steps.filter(({ reward }) => reward !== undefined).map(({ step }) => step);
+  const at = rewarded.findIndex((step, index) => index > 0 && step !== (rewarded[index - 1] ?? step) + 1);
+  if (at < 0 || rewarded.length - at < LATER_REWARDS) return undefined;
+  const lost = (rewarded[at - 1] ?? 0) + 1;
+  return {
+    type: 'CheckpointInvalid',
+    message: `the reward of step ${lost} is not in the log, which has those of steps ${rewarded.slice(at, at + LATER_REWARDS).join(', ')}`,
   };
 }
 
