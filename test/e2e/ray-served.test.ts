@@ -54,10 +54,13 @@ describe.each(ENGINES)('jobs on a real Ray cluster, and evaluation by the real %
       const root = KEPT ?? join(folder.root, 'runs');
       const [tag, id] = [freshTag(), `ray-${engine}`];
       const directory = join(root, id);
+      // A server that is starting takes every core.
+      const limits = { heartbeatSeconds: 30 };
+      const recipe = rayRecipe(head, checkouts, root, tag, { serving, limits });
       const client = await RayJobsClient.open({ address: head.address });
       try {
         const progress = await withRealWorkers(environment, tag, async () => {
-          const handle = await start(environment, rayRecipe(head, checkouts, root, tag, { serving }), id);
+          const handle = await start(environment, recipe, id);
           await handle.result();
           return await handle.query<Progress>('progress');
         });

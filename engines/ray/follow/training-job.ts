@@ -8,7 +8,7 @@ import type { JobEnd } from '../types.js';
 import { Attempts, lostJob } from './attempts.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { leasePath, releaseLease } from './cluster-lease.js';
-import { jobProblem } from './job-problem.js';
+import { jobProblem, type JobProblem } from './job-problem.js';
 import { readLineage, type JobAttempt } from './lineage.js';
 import type { FollowHooks, JobReport, TrainingPlan } from './plan.js';
 import { JobSession, lineagePath, patiently, seriesPath } from './session.js';
@@ -137,7 +137,7 @@ export class TrainingJob {
       const job = await session.look(hooks.patienceMs, hooks.signal);
       if (job === undefined) return await this.lost(session, attempts, bounds, hooks);
       if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job);
-      const problem = jobProblem(attempt, session.reader, false);
+      const problem = jobProblem(attempt, session.reader, false, session.earlier);
       if (problem !== undefined) {
         await attempts.condemn(attempt, problem);
         throw failure(problem, attempt);
@@ -180,7 +180,7 @@ export class TrainingJob {
     const whole = await session.drain(DRAIN_MS);
     const series = session.series();
     const missing = await this.missing(series);
-    const problem = jobProblem(attempt, session.reader, true);
+    const problem = jobProblem(attempt, session.reader, true, session.earlier);
     const status = job.status as JobEnd['status'];
     await attempts.end(attempt, { status, message: job.message });
     if (problem !== undefined) throw failure(problem, attempt);
@@ -267,13 +267,10 @@ function emptyResult(): TrainingJobResult {
   return { steps: 0, finished: false, submissionId: '', rewardsFrom: 0, rewards: [] };
 }
 
-function failure(
-  problem: { type: PipelineError['type']; message: string },
-  attempt: JobAttempt,
-  evidence: readonly string[] = []
-): PipelineError {
+function failure(problem: JobProblem, attempt: JobAttempt, evidence: readonly string[] = []): PipelineError {
   return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
     where: attempt.submissionId,
+    ...(problem.cure === undefined ? {} : { cure: problem.cure }),
     ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
   });
 }

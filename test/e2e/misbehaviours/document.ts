@@ -1,31 +1,42 @@
-import type { Misbehaviour } from './cases.js';
+import { MISBEHAVIOURS, type Misbehaviour } from './cases.js';
 import { HEARTBEAT_SECONDS, STALL_MINUTES, type Observed } from './observe.js';
 
-const MADE_BY = 'UPDATE_DOCS=1 MEMAGENT_ALL_MISBEHAVIOURS=1 npx vitest run test/e2e/ray-misbehaviours.test.ts';
+/** What was seen of some misbehaviours. */
+export type Seen = ReadonlyMap<Misbehaviour, Observed>;
 
-/** docs/misbehaviours.md. */
-export function misbehavioursDocument(rows: readonly (readonly [Misbehaviour, Observed])[]): string {
+/**
+ * docs/misbehaviours.md.
+ *
+ * @param before its text until now: rows of misbehaviours that were not run again are kept
+ */
+export function misbehavioursDocument(seen: Seen, before: string): string {
   return [
     '# What a misbehaving training job ends in',
-    `Made by \`make misbehaviours\` (\`${MADE_BY}\`).`,
-    'Every row is a whole pipeline on a real Temporal server and a real Ray head, with real workers; its training job is a small',
-    'program that prints and saves as the framework does (`test/fixtures/frameworks`) and then does what the first column names.',
-    'The misbehaviour’s class is one of the failure table; what follows is what that table says: a job that is repeated goes on',
-    'from the newest complete checkpoint, a run that is halted waits for `memagent decide`.',
+    'Made by `make misbehaviours`, which runs `test/e2e/ray-misbehaviours.test.ts`. Every row is a whole pipeline on a real Temporal',
+    'server and a real Ray head, with real workers; its training jobs are small programs that print and save as the framework does',
+    '(`test/fixtures/frameworks`), until they do what the first column names: `name@step`, `-once` in the first job that gets',
+    'there. The class is the failure table’s, and so is what follows: a failed job is followed by one that goes on from the newest',
+    'complete checkpoint, or the run halts and waits for `memagent decide`.',
     '',
-    `Limits: heartbeat time-out ${HEARTBEAT_SECONDS} s, longest step ${STALL_MINUTES * 60} s (\`cluster.stepMinutes\`; 60 minutes by default), Ray’s`,
-    'status every 2 s, the log as a stream. Detection is the time from what the program noted of itself to the failed attempt in',
-    'the run’s progress, in seconds; a job that must not go on has been stopped by then. One run each, on two CPU cores.',
+    `Limits: heartbeat time-out ${HEARTBEAT_SECONDS} s; longest step ${STALL_MINUTES * 60} s (\`cluster.stepMinutes\`, 60 minutes by default); Ray’s status`,
+    'every 2 s, the log as a stream. Detection is the time from what the program noted of itself to the failed attempt in the',
+    'run’s progress; a job that must not go on has been stopped by then, which takes Ray some seconds. One run each, two or three',
+    'at the same time on two CPU cores that had other work: an idle machine is faster.',
     '',
     line(['misbehaviour', 'framework', 'what happens', 'class', 'the pipeline', 'detection (s)', 'what the user sees']),
     line(['---', '---', '---', '---', '---', '--:', '---']),
-    ...rows.map(([misbehaviour, observed]) => misbehaviourRow(misbehaviour, observed)),
+    ...MISBEHAVIOURS.flatMap((misbehaviour) => {
+      const observed = seen.get(misbehaviour);
+      return observed === undefined ? rowOf(misbehaviour, before) : [line(cellsOf(misbehaviour, observed))];
+    }),
     '',
   ].join('\n');
 }
 
-function misbehaviourRow(misbehaviour: Misbehaviour, observed: Observed): string {
-  return line(cellsOf(misbehaviour, observed));
+/** The document's row of a misbehaviour, if it has one. */
+export function rowOf({ imitate, flavour }: Misbehaviour, document: string): string[] {
+  const start = `| \`${imitate}\` | ${flavour} |`;
+  return document.split('\n').filter((text) => text.startsWith(start));
 }
 
 /** What a row of the document must be like, whatever the time was. */

@@ -33,9 +33,11 @@ export interface Place {
 
 /** Longest time between two steps before the job is stopped. Unit: minutes. */
 export const STALL_MINUTES = 0.1;
-export const HEARTBEAT_SECONDS = 2;
+/** Longer than any pause of a busy machine: no worker is killed here. Unit: seconds. */
+export const HEARTBEAT_SECONDS = 20;
 const USUAL = { count: 6, seconds: 0.1 };
-const LIMIT_MS = 240_000;
+const LIMIT_MS = 300_000;
+const LONGEST_TEXT = 160;
 
 /** Runs a whole pipeline whose training jobs misbehave, until it is over or waits for a decision. */
 export async function observe(place: Place, misbehaviour: Misbehaviour, id: string): Promise<Observed> {
@@ -95,8 +97,9 @@ function secondsUnseen(checkpoints: string, misbehaviour: Misbehaviour, seen: Pr
 /** The sentence of the halt, else of the last failed attempt; without what differs from run to run. */
 function shown({ halt, attempts }: Progress, root: string): string {
   const [first = ''] = (halt?.message ?? attempts.at(-1)?.message ?? '').split('\n', 1);
-  return first
+  const text = first
     .replaceAll(root, 'RUNS')
-    .replace(/-[0-9a-f]{8}(?=: )/, '')
-    .slice(0, 160);
+    .replace(/(-\d+)-[0-9a-f]{8}\b/, '$1')
+    .replace(/ for \d+\.\d s /, ' for … s ');
+  return text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT - 1)}…`;
 }
