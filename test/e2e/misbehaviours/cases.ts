@@ -79,7 +79,6 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
     types: ['Stalled'],
     state: 'completed',
     resumedAt: AFTER_CHECKPOINT,
-    always: true,
   },
   {
     imitate: 'assertion-once@3',
@@ -120,7 +119,6 @@ export const MISBEHAVIOURS: readonly Misbehaviour[] = [
     types: ['EngineUnavailable'],
     state: 'completed',
     resumedAt: AFTER_CHECKPOINT,
-    always: true,
   },
   {
     imitate: 'half-saved-once@3',
