@@ -19,6 +19,7 @@ import {
   type ArtifactRow,
   type ConversionFacts,
   type EvaluationData,
+  type JobRow,
   type RunData,
   type SmokeGate,
   type SourceFile,
@@ -152,7 +153,17 @@ async function loadArm(reader: RunReader, name: string, recipe: Recipe | undefin
     metrics: readNumberTable(await reader.text(`${folder}/metrics.csv`)),
     ...defined({ gate: await reader.json<SmokeGate>(`${folder}/smoke/gate.json`) }),
     ...defined({ conversion: await reader.json<ConversionFacts>(`${folder}/hf.json`) }),
+    ...(recipe?.engine === 'ray' ? { jobs: await loadJobs(reader, folder) } : {}),
   };
+}
+
+async function loadJobs(reader: RunReader, folder: string): Promise<JobRow[]> {
+  const jobs: JobRow[] = [];
+  for (const phase of ['smoke', 'train']) {
+    const lineage = await reader.json<{ attempts?: Omit<JobRow, 'phase'>[] }>(`${folder}/job/${phase}/lineage.json`);
+    for (const attempt of lineage?.attempts ?? []) jobs.push({ ...attempt, phase });
+  }
+  return jobs;
 }
 
 async function loadEvaluations(reader: RunReader): Promise<EvaluationData[]> {

@@ -47,6 +47,17 @@ export interface ArmData {
   metrics: ReadonlyMap<string, readonly number[]>;
   gate?: SmokeGate;
   conversion?: ConversionFacts;
+  /** Where jobs of a cluster train: all of them, in order. */
+  jobs?: JobRow[];
+}
+
+/** A job of an arm, from its `lineage.json`. */
+export interface JobRow {
+  phase: string;
+  submissionId: string;
+  /** 0, or the step after the checkpoint it went on from. */
+  firstStep: number;
+  end?: { status: string };
 }
 
 /** A count of the ledger; in words where a job's framework does not print it. */
