@@ -1,6 +1,6 @@
 # Thin targets: what they do is in package.json's scripts and in `memagent`.
 .DEFAULT_GOAL := build
-.PHONY: build demo test lint chaos long drill study tamper wide record-histories conformance parity bench base schema clean prepare
+.PHONY: build demo test lint chaos long drill study tamper wide misbehaviours record-histories conformance parity bench base schema clean prepare
 
 CASES ?= ../shared/cases
 SEED ?= 1
@@ -43,6 +43,9 @@ wide: build ## Evaluate 3,200 samples of 64 chunks against a server without late
 
 tamper: build ## Change one byte in each kind of file of a copy of RUN=folder; print what verify says.
 	@node dist/scripts/tamper-table.js $(RUN)
+
+misbehaviours: build ## Every misbehaviour of a training job through the pipeline, on real Ray heads; writes docs/misbehaviours.md.
+	@UPDATE_DOCS=1 npx vitest run test/e2e/ray-misbehaviours.test.ts
 
 record-histories: build ## Record the workflow histories that the replay tests hold the code against.
 	@npm run --silent record-histories

@@ -19,7 +19,9 @@ import { windowMeans } from './step-record.js';
 /** What is already there of an arm that jobs train. Whether its last job still runs, the training activity finds out. */
 export async function openJobArm(run: RunFiles, args: OpenArmArgs): Promise<OpenArmResult> {
   const paths = armPaths(args.arm, args.phase);
-  const reused = await lookupArm(run, args, await armKeyParts(run, args));
+  // Checkpoints stay in the run that made them, so nothing can be reused of another one: its jobs and steps must not be taken for
+  // this run's.
+  const reused = await lookupArm(run, args, await armKeyParts(run, args), { onlyOwn: true });
   if (reused?.finished !== undefined && (await checkpointIsWhole(run, reused.finished.checkpoint)))
     return { nextStep: args.totalSteps, rewards: [], ...reused };
   if (await usesOtherData(run, paths))
@@ -28,7 +30,7 @@ export async function openJobArm(run: RunFiles, args: OpenArmArgs): Promise<Open
   return { nextStep: rewards.length, rewards };
 }
 
-/** A reused stage brings the list of the checkpoint's files, not the files: they are only in the run that made them. */
+/** The store has the list of the checkpoint's files, not the files: somebody may have removed them since. */
 async function checkpointIsWhole(run: RunFiles, checkpoint: ArtifactRef): Promise<boolean> {
   if ((await run.find(checkpoint.path))?.sha256 !== checkpoint.sha256) return false;
   const { files } = await run.readJson<CheckpointFiles>(checkpoint.path);

@@ -105,12 +105,18 @@ export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Pro
  * The equal stage of any run, its files verified by hash and linked into this run. The key and where the result comes from are
  * written down for `memagent explain`. A stage that this run was started to make anew is taken over from no other run.
  */
-async function takeOver(run: RunFiles, stage: string, parts: KeyParts): Promise<StageRecord | undefined> {
+async function takeOver(
+  run: RunFiles,
+  stage: string,
+  parts: KeyParts,
+  options: { onlyOwn?: boolean } = {}
+): Promise<StageRecord | undefined> {
   const key = hashJson(parts);
   const directory = run.path('.');
   const own = run.handle.pipelineId;
   const forced = await isForced(directory, stage);
-  const found = await run.lookupStage(key, { onlyOf: forced ? own : undefined });
+  const onlyOwn = forced || options.onlyOwn === true;
+  const found = await run.lookupStage(key, { onlyOf: onlyOwn ? own : undefined });
   const from = found === undefined || found.pipelineId === own ? {} : { reusedFrom: found.pipelineId };
   await writeStageKey(directory, { stage, key, parts, ...from });
   return found;
@@ -146,14 +152,19 @@ export async function recordFiles(
   await run.recordStage({ key: hashJson(parts), stage, parts, outputs, facts });
 }
 
-/** Facts of a complete equal training run; its files are in this run afterwards. */
+/**
+ * Facts of a complete equal training run; its files are in this run afterwards.
+ *
+ * @param options.onlyOwn of this run alone: another one's files would not be all that is needed, and would hide this run's own
+ */
 export async function lookupArm(
   run: RunFiles,
   args: ArmHandle,
-  parts: KeyParts
+  parts: KeyParts,
+  options: { onlyOwn?: boolean } = {}
 ): Promise<Pick<OpenArmResult, 'finished' | 'reusedFrom'> | undefined> {
   const place = armPaths(args.arm, args.phase).folder;
-  const found = await takeOver(run, `${args.phase}:${args.arm}`, { ...parts, place });
+  const found = await takeOver(run, `${args.phase}:${args.arm}`, { ...parts, place }, options);
   if (found?.facts === undefined) return undefined;
   return { finished: found.facts as CloseArmResult, reusedFrom: found.pipelineId };
 }

@@ -10,7 +10,6 @@ import type { Recipe } from '../contracts/recipe.js';
 import type { DataArtifact, DataManifest } from '../data/data-manifest.js';
 import { COST_FILE, readCost, type CostSummary } from '../cost/summarize-cost.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
-import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { RewardSource } from '../scoring/reward-source.js';
 import type { Verdict } from '../scoring/verdict.js';
 import { count, plural } from './format.js';
@@ -21,6 +20,7 @@ import {
   type ArtifactRow,
   type ConversionFacts,
   type EvaluationData,
+  type JobRow,
   type RunData,
   type SmokeGate,
   type SourceFile,
@@ -156,7 +156,17 @@ async function loadArm(reader: RunReader, name: string, recipe: Recipe | undefin
     metrics: readNumberTable(await reader.text(`${folder}/metrics.csv`)),
     ...defined({ gate: await reader.json<SmokeGate>(`${folder}/smoke/gate.json`) }),
     ...defined({ conversion: await reader.json<ConversionFacts>(`${folder}/hf.json`) }),
+    ...(recipe?.engine === 'ray' ? { jobs: await loadJobs(reader, folder) } : {}),
   };
+}
+
+async function loadJobs(reader: RunReader, folder: string): Promise<JobRow[]> {
+  const jobs: JobRow[] = [];
+  for (const phase of ['smoke', 'train']) {
+    const lineage = await reader.json<{ attempts?: Omit<JobRow, 'phase'>[] }>(`${folder}/job/${phase}/lineage.json`);
+    for (const attempt of lineage?.attempts ?? []) jobs.push({ ...attempt, phase });
+  }
+  return jobs;
 }
 
 async function loadEvaluations(reader: RunReader): Promise<EvaluationData[]> {
@@ -169,7 +179,9 @@ async function loadEvaluations(reader: RunReader): Promise<EvaluationData[]> {
       evaluations.push({
         model,
         dataset,
-        ...defined({ summary: await reader.json<EvaluationSummary>(`eval/${model}/${dataset}.summary.json`) }),
+        ...defined({
+          summary: await reader.json<NonNullable<EvaluationData['summary']>>(`eval/${model}/${dataset}.summary.json`),
+        }),
         ...(existsSync(samples) ? { samplesPath: samples } : {}),
       });
     }

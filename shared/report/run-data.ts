@@ -5,6 +5,7 @@ import type { EvaluationSummary } from '../scoring/evaluation-types.js';
 import type { RewardSource } from '../scoring/reward-source.js';
 import type { Verdict } from '../scoring/verdict.js';
 import type { CostSummary } from '../cost/summarize-cost.js';
+import type { ServerRecord } from '../evaluation/types.js';
 import type { ScreeningManifest } from '../evaluation/screen-splits.js';
 import type { Producer } from '../artifacts/sidecar.js';
 
@@ -49,6 +50,17 @@ export interface ArmData {
   metrics: ReadonlyMap<string, readonly number[]>;
   gate?: SmokeGate;
   conversion?: ConversionFacts;
+  /** Where jobs of a cluster train: all of them, in order. */
+  jobs?: JobRow[];
+}
+
+/** A job of an arm, from its `lineage.json`. */
+export interface JobRow {
+  phase: string;
+  submissionId: string;
+  /** 0, or the step after the checkpoint it went on from. */
+  firstStep: number;
+  end?: { status: string };
 }
 
 /** A count of the ledger; in words where a job's framework does not print it. */
@@ -79,7 +91,8 @@ export interface ConversionFacts {
 export interface EvaluationData {
   model: string;
   dataset: string;
-  summary?: EvaluationSummary;
+  /** With what answered, unless it is the reference's. */
+  summary?: EvaluationSummary & { server?: ServerRecord };
   /** Absolute path of the per-sample JSONL, when it is there. */
   samplesPath?: string;
 }

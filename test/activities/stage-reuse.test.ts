@@ -2,8 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openJobArm } from '../../activities/job-arm.js';
+import { armPaths } from '../../activities/paths.js';
 import { openRun } from '../../activities/run-files.js';
-import { armKeyParts, evaluationKeyParts, lookupFiles, recordFiles } from '../../activities/stage-reuse.js';
+import {
+  armKeyParts,
+  evaluationKeyParts,
+  lookupFiles,
+  recordFiles,
+  recordJobArm,
+} from '../../activities/stage-reuse.js';
 import type { RunFiles } from '../../activities/ports.js';
 import { hashJson } from '../../shared/contracts/canonical-json.js';
 import { parseRecipe } from '../../shared/contracts/recipe-parse.js';
@@ -45,6 +53,27 @@ describe('reuse of an evaluation', () => {
     // The judge compares what the summaries call their tokenizer: a name of another run would make models incomparable.
     const renamed = await runOf('renamed', './models/laptop');
     expect(await lookupFiles(renamed, 'evaluate:base/dev', await keyOf(renamed), [SAMPLES])).toBe(false);
+  });
+});
+
+describe('reuse of an arm that jobs trained', () => {
+  it('is the own run’s alone: the jobs and steps of an equal run are not taken for this one’s', async () => {
+    const args = { arm: 'relax', phase: 'train', totalSteps: 2 } as const;
+    const lineage = `${armPaths('relax', 'train').job}/lineage.json`;
+    const close = async (run: RunFiles): Promise<void> => {
+      const record = await run.publish(lineage, '{}', 'log', { ...ORIGIN, inputs: [] });
+      const parts = await armKeyParts(run, { ...args, run: run.handle });
+      const checkpoint = await run.publish('checkpoint.json', '{"files":[]}', 'checkpoint', { ...ORIGIN, inputs: [] });
+      const facts = { steps: 2, firstWindowMean: 0, lastWindowMean: 0, rewards: [0, 0], artifacts: [], checkpoint };
+      await recordJobArm(run, { ...args, run: run.handle }, parts, facts, [record]);
+    };
+    const first = await runOf('jobs-first', 'models/laptop');
+    await close(first);
+    expect(await openJobArm(first, { ...args, run: first.handle })).toMatchObject({ finished: { steps: 2 } });
+
+    const equal = await runOf('jobs-equal', 'models/laptop');
+    expect(await openJobArm(equal, { ...args, run: equal.handle })).toEqual({ nextStep: 0, rewards: [] });
+    expect(await equal.find(lineage)).toBeUndefined();
   });
 });
 

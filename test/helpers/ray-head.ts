@@ -14,7 +14,7 @@ import { until } from '../workflows/support.js';
 
 const RAY = 'ray[default]==2.49.2';
 const INSTALL_LIMIT_MS = 10 * 60_000;
-const START_LIMIT_MS = 120_000;
+const START_LIMIT_MS = 180_000;
 /** Ray's shared memory for objects: jobs of the tests keep none. Unit: bytes. */
 const OBJECT_STORE = 80_000_000;
 

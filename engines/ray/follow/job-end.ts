@@ -1,5 +1,6 @@
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { newestCheckpoint } from '../checkpoints.js';
+import type { JobProblem } from './job-problem.js';
 import type { JobAttempt } from './lineage.js';
 import type { TrainingPlan } from './plan.js';
 import type { SeriesStep } from './step-series.js';
@@ -26,12 +27,13 @@ export async function missingWork(
 
 /** The error of a job that failed, or that must not go on. */
 export function jobFailure(
-  problem: { type: PipelineError['type']; message: string },
+  problem: JobProblem,
   attempt: JobAttempt,
   evidence: readonly string[] = []
 ): PipelineError {
   return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
     where: attempt.submissionId,
+    ...(problem.cure === undefined ? {} : { cure: problem.cure }),
     ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
   });
 }

@@ -6,18 +6,48 @@ import type { JobAttempt } from './lineage.js';
 export interface JobProblem {
   type: FailureType;
   message: string;
+  /** What to do, where the failure table speaks of something else. */
+  cure?: string;
 }
+
+const REWARDS_UNKNOWN =
+  'Correct what prints the reward (the arm’s reward function, its logging); then start a new run.';
+const NOT_LOADED =
+  'Look in the job’s log at what it loaded; `memagent decide RUN --action retry` goes on from the newest complete checkpoint.';
+const LINE_LOST =
+  '`memagent decide RUN --action retry` goes on from the newest checkpoint before that step; where it happens again, look in the job’s log.';
+
+/** Rewards come in order, one line a step: after those of this many later steps a missing one will not come. Steps. */
+const LATER_REWARDS = 3;
 
 /**
  * The first thing in a job's log that no further step can mend.
  *
- * @param over the job has ended: the counts of its last step are complete too
+ * @param over the job has ended: the counts of its last step are complete too, and how it ended says more than a lost line
+ * @param earlier steps as the jobs before it did them
  */
-export function jobProblem(attempt: JobAttempt, reader: StepLogReader, over: boolean): JobProblem | undefined {
+export function jobProblem(
+  attempt: JobAttempt,
+  reader: StepLogReader,
+  over: boolean,
+  earlier: readonly JobStep[]
+): JobProblem | undefined {
   const [problem] = reader.problems;
-  if (problem !== undefined) return problem;
-  const steps = [...reader.records.values()].sort((a, b) => a.step - b.step);
-  return wrongBeginning(attempt, steps) ?? lostRows(steps, over);
+  if (problem !== undefined) return problem.type === 'DataInvalid' ? { ...problem, cure: REWARDS_UNKNOWN } : problem;
+  const steps = [...reader.records.values()]
+    .filter((record) => record.step >= attempt.firstStep || !isPrintedAgain(record, earlier))
+    .sort((a, b) => a.step - b.step);
+  return wrongBeginning(attempt, steps) ?? lostRows(steps, over) ?? (over ? undefined : lostReward(steps));
+}
+
+/**
+ * Whether lines of an earlier job came again, as Ray may send them, instead of the step being done again: then every number is the
+ * same, the measured times too.
+ */
+function isPrintedAgain({ step, reward, metrics }: JobStep, earlier: readonly JobStep[]): boolean {
+  const known = earlier.find((record) => record.step === step);
+  if (known === undefined || (reward !== undefined && reward !== known.reward)) return false;
+  return Object.entries(metrics).every(([key, value]) => known.metrics[key] === value);
 }
 
 /** A job that repeats steps, or passes over some, did not load the checkpoint it was to go on from. */
@@ -28,6 +58,23 @@ function wrongBeginning({ firstStep }: JobAttempt, steps: readonly JobStep[]): J
   return {
     type: 'CheckpointInvalid',
     message: `the job was to begin ${from}, at step ${firstStep}, but its first step is ${first}`,
+    cure: NOT_LOADED,
+  };
+}
+
+/**
+ * A run in which a step has no reward can never be finished, whatever the job does afterwards; the sooner it begins again before
+ * that step, the less is done for nothing.
+ */
+function lostReward(steps: readonly JobStep[]): JobProblem | undefined {
+  const rewarded = steps.filter(({ reward }) => reward !== undefined).map(({ step }) => step);
+  const at = rewarded.findIndex((step, index) => index > 0 && step !== (rewarded[index - 1] ?? step) + 1);
+  if (at < 0 || rewarded.length - at < LATER_REWARDS) return undefined;
+  const lost = (rewarded[at - 1] ?? 0) + 1;
+  return {
+    type: 'CheckpointInvalid',
+    message: `the reward of step ${lost} is not in the log, which has those of steps ${rewarded.slice(at, at + LATER_REWARDS).join(', ')}`,
+    cure: LINE_LOST,
   };
 }
 

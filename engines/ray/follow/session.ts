@@ -26,7 +26,8 @@ export class JobSession {
     readonly attempt: JobAttempt,
     readonly store: LogStore,
     readonly reader: StepLog,
-    private readonly earlier: readonly SeriesStep[]
+    /** Steps as the jobs before did them. */
+    readonly earlier: readonly SeriesStep[]
   ) {}
 
   private log!: LogFollower;

@@ -135,7 +135,7 @@ export class TrainingJob {
       const job = await session.look(hooks.patienceMs, hooks.signal);
       if (job === undefined) return await this.lost(session, attempts, bounds, hooks);
       if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job);
-      const problem = jobProblem(attempt, session.reader, false);
+      const problem = jobProblem(attempt, session.reader, false, session.earlier);
       if (problem !== undefined) {
         await attempts.condemn(attempt, problem);
         throw jobFailure(problem, attempt);
@@ -178,7 +178,7 @@ export class TrainingJob {
     const whole = await session.drain(DRAIN_MS);
     const series = session.series();
     const missing = await missingWork(this.plan, series);
-    const problem = jobProblem(attempt, session.reader, true);
+    const problem = jobProblem(attempt, session.reader, true, session.earlier);
     const status = job.status as JobEnd['status'];
     await attempts.end(attempt, { status, message: job.message });
     if (problem !== undefined) throw jobFailure(problem, attempt);

@@ -45,7 +45,7 @@ function metricCard(data: RunData, metric: (typeof METRICS)[number]): Html | und
       marginRight: 8,
       marginTop: 10,
       marginBottom: 24,
-      x: { label: null, ticks: stepTicks(lastStep, 5), tickSize: 0 },
+      x: { label: null, ticks: stepTicks(lastStep, 5), tickFormat: ',d', tickSize: 0 },
       y: {
         label: null,
         ticks: 3,

@@ -28,6 +28,7 @@ export function rewardChart(data: RunData): Html {
         label: 'step',
         domain: [0, lastStep],
         ticks: stepTicks(lastStep, narrow ? 5 : 10),
+        tickFormat: ',d',
         tickSize: 0,
         labelArrow: 'none',
       },

@@ -2,6 +2,7 @@ import type { EvaluationSummary } from '../../scoring/evaluation-types.js';
 import { html, type Html, type Value } from '../html.js';
 import { datasetLabel, findEvaluation, type RunData } from '../run-data.js';
 import { absent, factList, hash, mark, section, table } from './parts.js';
+import { serverBlock } from './servers.js';
 
 /** Fields of a summary that must agree over all models and data sets, with their names for people. */
 const CONTROLLED: readonly { field: keyof EvaluationSummary; label: string }[] = [
@@ -31,7 +32,7 @@ export function comparabilitySection(data: RunData): Html {
     html`<h3>Controlled fields of the evaluation</h3>`,
     summaries.length === 0
       ? absent('No evaluation was finished, so there is nothing to compare.')
-      : [controlledFields(summaries), dataTable(data)],
+      : [controlledFields(summaries), serverBlock(data), dataTable(data)],
   ];
   const arms = data.arms.map(({ name }) => name);
   const lead = html`One training run each of ${joinWords(arms)} from the same frozen base, on the same data, with the

@@ -1,13 +1,16 @@
 import { count, significant } from '../format.js';
 import { html, type Html, type Value } from '../html.js';
 import type { ArmData, LedgerCount, RunData } from '../run-data.js';
-import { absent, mark, section, table } from './parts.js';
+import { absent, mark, notice, section, table } from './parts.js';
 import { armName } from './training.js';
 
 /** The smoke gate's turn ledger of each arm, and the same count over the full run. */
 export function ledgerSection(data: RunData): Html {
   const rows = data.arms.flatMap((arm) => gateRows(data, arm));
   const missing = data.arms.filter(({ gate }) => gate === undefined).map(({ name }) => name);
+  const unprinted = data.arms
+    .filter(({ gate }) => gate?.steps.some(({ equal }) => equal === 'not verifiable') === true)
+    .map(({ name }) => name);
   const lead =
     'Every generated turn must become one training row, and every row must be consumed. The smoke gate checks it on real steps before the full run starts; the full run checks it at every step.';
   return section('ledger', 'Turn ledger', lead, [
@@ -25,6 +28,11 @@ export function ledgerSection(data: RunData): Html {
           { label: 'Ledger' },
         ],
         rows
+      ),
+    unprinted.length > 0 &&
+      notice(
+        html`${unprinted.join(', ')}: the framework’s log does not print every count. Those that it prints were
+        compared, in the smoke gate and at every step of the full run.`
       ),
     missing.length > 0 && absent(html`No smoke gate evidence for ${missing.join(', ')}.`),
   ]);

@@ -2,6 +2,7 @@ import type { AttemptRecord, Progress, StageProgress, StageState } from '../../c
 import { dateTime, duration, percent, plural, secondsBetween, timeOfDay } from '../format.js';
 import { html, type Html, type Value } from '../html.js';
 import type { RunData } from '../run-data.js';
+import { jobsBlock } from './jobs.js';
 import { absent, mark, section, table, type Mark } from './parts.js';
 
 const STATE_MARKS: Readonly<Record<StageState, Mark>> = {
@@ -40,6 +41,7 @@ export function timelineSection(data: RunData): Html {
     ),
     lossSentence(progress),
     attemptsTable(progress),
+    jobsBlock(data),
   ]);
 }
 

@@ -89,6 +89,21 @@ describe('the report of a finished run', () => {
     expect(textOf(page, '#provenance pre')).toContain('"rolloutSeed": 42');
   });
 
+  it('says which server answered, how it was started, and that this was the same for base and arms', async () => {
+    expect(textOf(page, '#comparison')).toMatch(
+      /the same program, version and settings for every model .*base, relax, vime ?vllm ?0\.32\.0 ?--dtype float32 --enforce-eager ?OMP_NUM_THREADS=2/
+    );
+    const other = await buildRun({ root, ...SMALL, pipelineId: 'other-server', steps: 1 });
+    const path = join(other.directory, 'eval/vime/eval_8.summary.json');
+    const text = (await readFile(path, 'utf8')).replace('"0.32.0"', '"0.33.0"');
+    await rm(path);
+    await writeFile(path, text);
+    const differing = textOf(await renderReport(other.directory), '#comparison');
+    expect(differing).toMatch(
+      /models were served differently .*base, relax, vime ?vllm ?0\.32\.0.* vime ?vllm ?0\.33\.0/
+    );
+  });
+
   it('is one file: no address in it is ever loaded, no inline style or handler, and its policy names its own code by hash', () => {
     const { document } = parseHTML(page);
     expect(
