@@ -26,11 +26,7 @@ export async function missingWork(
 }
 
 /** The error of a job that failed, or that must not go on. */
-export function jobFailure(
-  problem: JobProblem,
-  attempt: JobAttempt,
-  evidence: readonly string[] = []
-): PipelineError {
+export function jobFailure(problem: JobProblem, attempt: JobAttempt, evidence: readonly string[] = []): PipelineError {
   return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
     where: attempt.submissionId,
     ...(problem.cure === undefined ? {} : { cure: problem.cure }),
