@@ -63,10 +63,11 @@ export async function closeJobArm(run: RunFiles, args: CloseArmArgs, scope: Acti
   const steps = await run.adopt(paths.jobSteps, 'train-result', { ...base, inputs: [data, ...logs] });
   const origin: Origin = { ...base, inputs: [data, steps] };
   const csv = ['step,reward', ...rewards.map((reward, step) => `${step},${reward}`), ''].join('\n');
-  const source = `${JSON.stringify(rewardSource(series), null, 2)}\n`;
+  // Not among the artifacts of the run's progress, which is a few KB at most.
+  const sourceText = `${JSON.stringify(rewardSource(series), null, 2)}\n`;
+  const source = await run.publish(paths.rewardSource, sourceText, 'reward-series', origin);
   const artifacts = [
     await run.publish(paths.rewardCsv, csv, 'reward-series', origin),
-    await run.publish(paths.rewardSource, source, 'reward-series', origin),
     await run.publish(paths.metricsCsv, jobMetricsCsv(series), 'reward-series', origin),
     await run.publish(paths.tensorboard, tensorboardEvents(jobScalars(series, phase)), 'reward-series', origin),
   ];
@@ -81,7 +82,7 @@ export async function closeJobArm(run: RunFiles, args: CloseArmArgs, scope: Acti
     artifacts,
     checkpoint,
   };
-  await recordJobArm(run, args, await armKeyParts(run, args), result, [steps, ...logs]);
+  await recordJobArm(run, args, await armKeyParts(run, args), result, [steps, source, ...logs]);
   return result;
 }
 

@@ -59,11 +59,13 @@ async function factsOf(
   const { files } = await run.readJson<{ files: ModelFile[] }>('model.json');
   const data = await run.expect(trainingData(run.recipe));
   const folder = run.path(enginePath(`preflight-${arm}`));
+  // An attempt that was given up, and still runs, removes its own marker and no other's.
+  const text = randomUUID();
   return {
     modelDir: await modelFolder(run.recipe, ports.projectRoot, { signal }),
     modelFiles: files,
     trainData: { name: run.path(trainingData(run.recipe)), bytes: data.bytes, sha256: data.sha256 },
     saveDir: run.path(armPaths(arm, phase).checkpoints),
-    marker: { path: join(folder, 'seen-from-here'), text: randomUUID() },
+    marker: { path: join(folder, `seen-from-here-${text}`), text },
   };
 }

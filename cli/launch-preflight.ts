@@ -44,11 +44,12 @@ async function preflightFacts({ modelDir, trainData, saveDir, dumpDir }: LaunchF
   const files = await modelFiles(modelDir).catch((error: unknown) => {
     throw forPerson(error, { PinMismatch: 'Name the folder of the base model with --model.' });
   });
+  const text = randomUUID();
   return {
     modelDir,
     modelFiles: files,
     trainData: { name: trainData, ...data },
     saveDir,
-    marker: { path: join(dumpDir, 'seen-from-here'), text: randomUUID() },
+    marker: { path: join(dumpDir, `seen-from-here-${text}`), text },
   };
 }
