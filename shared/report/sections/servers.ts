@@ -37,7 +37,7 @@ export function serverBlock({ evaluations, models }: RunData): Html | undefined 
     <p>
       ${
         same
-          ? mark('good', 'the same program, version and settings for every model')
+          ? mark('good', 'the same server and settings for every model')
           : mark('bad', 'models were served differently')
       }
     </p>
@@ -67,5 +67,5 @@ function flags(words: readonly string[]): Html {
       parts[parts.length - 1] = `${last} ${word}`;
     else parts.push(word);
   }
-  return parts.length === 0 ? html`–` : html`${parts.map((part) => html`<code>${part}</code> `)}`;
+  return parts.length === 0 ? html`–` : html`${parts.map((part) => html`<code class="flag">${part}</code> `)}`;
 }

@@ -91,7 +91,7 @@ describe('the report of a finished run', () => {
 
   it('says which server answered, how it was started, and that this was the same for base and arms', async () => {
     expect(textOf(page, '#comparison')).toMatch(
-      /the same program, version and settings for every model .*base, relax, vime ?vllm ?0\.32\.0 ?--dtype float32 --enforce-eager ?OMP_NUM_THREADS=2/
+      /the same server and settings for every model .*base, relax, vime ?vllm ?0\.32\.0 ?--dtype float32 --enforce-eager ?OMP_NUM_THREADS=2/
     );
     const other = await buildRun({ root, ...SMALL, pipelineId: 'other-server', steps: 1 });
     const path = join(other.directory, 'eval/vime/eval_8.summary.json');
