@@ -31,9 +31,10 @@ export function addVerify(context: CommandContext): void {
   });
 }
 
-function checkLines({ name, what, checked, problems, problemCount }: VerifyCheck): string {
+function checkLines({ name, what, checked, problems, problemCount, notes = [] }: VerifyCheck): string {
   const head = `${problemCount === 0 ? '✔' : '✖'} ${name.padEnd(12)} ${what}: ${checked} checked, ${plural(problemCount, 'problem')}`;
   const shown = problems.slice(0, SHOWN_PROBLEMS).map((problem) => `    ${cleanLine(problem, 500)}`);
   const more = problemCount - shown.length;
-  return [head, ...shown, ...(more > 0 ? [`    … and ${more} more`] : [])].join('\n');
+  const unseen = notes.map((note) => `    · ${cleanLine(note, 500)}`);
+  return [head, ...shown, ...(more > 0 ? [`    … and ${more} more`] : []), ...unseen].join('\n');
 }

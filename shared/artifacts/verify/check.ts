@@ -13,6 +13,8 @@ export interface VerifyCheck {
   problems: string[];
   /** Problems in all, also those not listed. */
   problemCount: number;
+  /** What could not be looked at here, one sentence each. */
+  notes?: string[];
 }
 
 /** Collects one check's findings. */
@@ -20,6 +22,7 @@ export class CheckBuilder {
   private readonly problems: string[] = [];
   private problemCount = 0;
   private checked = 0;
+  private readonly notes: string[] = [];
 
   constructor(
     private readonly name: string,
@@ -34,6 +37,11 @@ export class CheckBuilder {
   problem(sentence: string): void {
     this.problemCount += 1;
     if (this.problems.length < LISTED_PROBLEMS) this.problems.push(sentence);
+  }
+
+  /** Says that something could not be looked at, which is no lie. */
+  note(sentence: string): void {
+    this.notes.push(sentence);
   }
 
   /** Compares a recorded value with the one that was computed again; numbers must be equal to the last bit. */
@@ -52,8 +60,8 @@ export class CheckBuilder {
   }
 
   done(): VerifyCheck {
-    const { name, what, checked, problems, problemCount } = this;
-    return { name, what, checked, problems, problemCount };
+    const { name, what, checked, problems, problemCount, notes } = this;
+    return { name, what, checked, problems, problemCount, ...(notes.length === 0 ? {} : { notes }) };
   }
 }
 

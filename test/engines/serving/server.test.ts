@@ -128,9 +128,9 @@ describe('an inference server that is started', () => {
   it('that ignores SIGTERM is killed with its children', async () => {
     const handle = await ensureServer(fakeSpec(folder.path, 'stubborn'));
     expect((await groupMembers(handle.lease.engine.pid)).length).toBeGreaterThan(2);
-    // What a worker with less patience would find: the time to end well is part of the lease.
+    // What a worker with less patience would find: the time to end well is part of the lease. Long enough to be heard on a busy host.
     const lease = join(folder.path, 'server/engine.json');
-    await writeFile(lease, JSON.stringify({ ...handle.lease, graceMs: 300 }));
+    await writeFile(lease, JSON.stringify({ ...handle.lease, graceMs: 3_000 }));
     await stopServer(join(folder.path, 'server'));
     expect(await log()).toContain('SIGTERM is ignored');
     await expectNothingLeft(handle);
