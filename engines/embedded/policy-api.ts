@@ -80,7 +80,10 @@ export interface Generator {
   submit(request: GenerationRequest): void;
   /** True while anything waits or runs. */
   hasWork(): boolean;
-  /** Admits waiting requests, advances every running sequence by one token, returns those that finished. `onToken` streams. */
+  /**
+   * Admits waiting requests, advances every running sequence by one token (on two threads by a few where none waits), returns those
+   * that finished. `onToken` streams.
+   */
   advance(onToken?: (id: string, tokenId: number, logProb: number) => void): GenerationResult[];
   /** Ends a waiting or running request; its result (type abort) comes with the next `advance`. */
   abort(id: string): boolean;

@@ -12,7 +12,7 @@ export interface ScoreJob {
   scores: Scores;
 }
 
-/** One step of the generator: see `Generator.advance`. */
+/** Steps of the generator: see `Generator.advance`. */
 export interface GenerateJob {
   kind: 'generate';
   /** New requests. */
@@ -21,6 +21,8 @@ export interface GenerateJob {
   aborted: string[];
   /** Keys and values of earlier weights must be forgotten first. */
   flush: boolean;
+  /** Tokens to make for every running sequence, at most. */
+  steps: number;
   /** Tokens are wanted as they come. */
   streams: boolean;
 }

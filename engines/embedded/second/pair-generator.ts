@@ -1,8 +1,15 @@
 import type { GenerationRequest, GenerationResult, Generator } from '../policy-api.js';
 import type { BatchGenerator } from '../sample/generator.js';
 import { sequenceResult, startSequence } from '../sample/request.js';
+import { advanceBy } from './advance-by.js';
 import type { GenerateJob } from './jobs.js';
 import type { SecondThread } from './thread.js';
+
+/**
+ * Tokens made before the threads meet again while no request waits for a place: meeting costs a good part of a token's time.
+ * Whoever comes meanwhile waits a few milliseconds.
+ */
+const STEPS = 8;
 
 type OnToken = (id: string, tokenId: number, logProb: number) => void;
 
@@ -14,8 +21,8 @@ interface Placed {
 }
 
 /**
- * A generator on two threads: each makes the next token of its half of the sequences. A sequence's bits do not depend on what
- * runs beside it, so they do not depend on where it runs either.
+ * A generator on two threads: each makes the next tokens of its half of the sequences, several at an `advance`. A sequence's bits
+ * do not depend on what runs beside it, so they do not depend on where it runs either.
  */
 export class PairGenerator implements Generator {
   private queue: GenerationRequest[] = [];
@@ -72,11 +79,12 @@ export class PairGenerator implements Generator {
 
   advance(onToken?: OnToken): GenerationResult[] {
     this.handOut();
-    const job = this.farJob(onToken !== undefined);
+    const steps = this.queue.length > 0 ? 1 : STEPS;
+    const job = this.farJob(steps, onToken !== undefined);
     if (job !== undefined) this.thread?.begin(job);
     let results: GenerationResult[];
     try {
-      results = [...this.ended.splice(0), ...this.near.advance(onToken)];
+      results = [...this.ended.splice(0), ...advanceBy(this.near, steps, onToken)];
     } finally {
       // Whatever happened here, its answer must not be taken for that of the next job.
       if (job !== undefined) this.takeFar(onToken);
@@ -122,11 +130,11 @@ export class PairGenerator implements Generator {
   }
 
   /** Undefined when the second thread has nothing to do. */
-  private farJob(streams: boolean): GenerateJob | undefined {
+  private farJob(steps: number, streams: boolean): GenerateJob | undefined {
     if (this.thread === null || ![...this.placed.values()].some(({ isFar }) => isFar)) return undefined;
     const { submitted, aborted, mustFlush: flush } = this;
     [this.submitted, this.aborted, this.mustFlush] = [[], [], false];
-    return { kind: 'generate', submitted, aborted, flush, streams };
+    return { kind: 'generate', submitted, aborted, flush, steps, streams };
   }
 
   private takeFar(onToken?: OnToken): void {

@@ -12,6 +12,8 @@ export const GIVEN = 0;
 export const DONE = 1;
 /** No job takes so long; a thread that died would be waited for otherwise. Unit: milliseconds. */
 const LONGEST_JOB_MS = 600_000;
+/** Unit: milliseconds. */
+const LATE_ANSWER_MS = 5_000;
 
 /** What the second thread starts with. Floats of parameters and gradients lie as in a model's parameter block. */
 export interface SecondThreadData {
@@ -96,10 +98,20 @@ export class SecondThread {
   private finish(): Generated | null {
     if (Atomics.wait(this.data.signal, DONE, this.jobs - 1, LONGEST_JOB_MS) === 'timed-out')
       throw new Error('the second thread of the policy does not answer');
-    const end = receiveMessageOnPort(this.port)?.message as JobEnd | undefined;
+    const end = this.answer();
     if (end === undefined) throw new Error('the second thread of the policy gave no answer');
     if ('failure' in end) throw new Error(`the second thread of the policy failed: ${end.failure}`);
     return end.value;
+  }
+
+  /** Sent before the signal is set; Node does not promise that it can be received as soon as the signal is seen. */
+  private answer(): JobEnd | undefined {
+    const until = performance.now() + LATE_ANSWER_MS;
+    for (;;) {
+      const received = receiveMessageOnPort(this.port);
+      if (received !== undefined) return received.message as JobEnd;
+      if (performance.now() > until) return undefined;
+    }
   }
 
   async end(): Promise<void> {

@@ -3,6 +3,7 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { createModel, refreshWeights } from '../model/model.js';
 import { BatchGenerator } from '../sample/generator.js';
 import { scorePack } from '../train/scoring.js';
+import { advanceBy } from './advance-by.js';
 import type { Generated, GenerateJob, GivenJob, JobEnd, ScoreJob } from './jobs.js';
 import { DONE, GIVEN, SECOND_LANE, type SecondThreadData } from './thread.js';
 
@@ -30,12 +31,12 @@ function score({ packs, temperature, gradients, scores }: ScoreJob): void {
   if (gradients) gradient.set(heap.subarray(lane, lane + model.parameters.length));
 }
 
-function generate({ submitted, aborted, flush, streams }: GenerateJob): Generated {
+function generate({ submitted, aborted, flush, steps, streams }: GenerateJob): Generated {
   if (flush) generator.flush();
   for (const request of submitted) generator.submit(request);
   for (const id of aborted) generator.abort(id);
   const tokens: Generated['tokens'] = [];
-  const results = generator.advance(streams ? (...token) => tokens.push(token) : undefined);
+  const results = advanceBy(generator, steps, streams ? (...token) => tokens.push(token) : undefined);
   return { results, tokens };
 }
 

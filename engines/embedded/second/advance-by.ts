@@ -1,0 +1,12 @@
+import type { GenerationResult, Generator } from '../policy-api.js';
+
+/** Advances a generator by so many tokens, fewer when it has nothing left to do. */
+export function advanceBy(
+  generator: Generator,
+  steps: number,
+  onToken?: (id: string, tokenId: number, logProb: number) => void
+): GenerationResult[] {
+  const results = generator.advance(onToken);
+  for (let step = 1; step < steps && generator.hasWork(); step += 1) results.push(...generator.advance(onToken));
+  return results;
+}
