@@ -1,5 +1,6 @@
 import { isHere, readLease } from '../../engines/supervision/lease.js';
-import { cpuSeconds, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
+import { groupMembers } from '../../shared/runtime/process-group.js';
+import { cpuSeconds, identify, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
 /** CPU time of the engine that holds a folder's lease, in pieces. An engine on another host is measured by its own workers. */
 export class EngineCpu {
@@ -10,11 +11,19 @@ export class EngineCpu {
   /** @returns CPU seconds since the last call; of an engine that was started since, all of them */
   async take(): Promise<number> {
     const lease = await readLease(this.folder);
-    const seconds = lease === undefined || !isHere(lease) ? undefined : cpuSeconds(lease.engine);
+    const seconds = lease === undefined || !isHere(lease) ? undefined : await groupSeconds(lease.engine);
     if (lease === undefined || seconds === undefined) return 0;
     const same = this.known?.process.pid === lease.engine.pid && this.known.process.start === lease.engine.start;
     const before = same ? (this.known?.seconds ?? 0) : 0;
     this.known = { process: lease.engine, seconds };
     return Math.max(0, seconds - before);
   }
+}
+
+/** CPU time of a process and of those of its group: a large server computes in processes of its own. */
+async function groupSeconds(leader: ProcessIdentity): Promise<number | undefined> {
+  const own = cpuSeconds(leader);
+  if (own === undefined) return undefined;
+  const others = (await groupMembers(leader.pid)).filter((pid) => pid !== leader.pid);
+  return others.reduce((sum, pid) => sum + (cpuSeconds(identify(pid)) ?? 0), own);
 }

@@ -12,7 +12,12 @@ const PARALLEL_OPTION = /^--(?:tp|tp-size|tensor-parallel-size)$/;
 export function gpusOf(activity: string, { engine, cluster, serving }: Recipe): number {
   if (TRAINING.has(activity)) return engine === 'ray' ? (cluster?.gpus ?? 0) : 0;
   const ours = serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
-  return SERVING.has(activity) && ours ? servingGpus(serving.args) : 0;
+  return SERVING.has(activity) && ours && !isOnCpu(serving) ? servingGpus(serving.args) : 0;
+}
+
+/** The recipe tells the server to use no GPU: by SGLang's option, or by showing it none. */
+function isOnCpu({ args, env }: NonNullable<Recipe['serving']>): boolean {
+  return /(^| )--device[ =]cpu( |$)/.test(args.join(' ')) || env['CUDA_VISIBLE_DEVICES'] === '';
 }
 
 function servingGpus(args: readonly string[]): number {

@@ -15,7 +15,7 @@ import type { RunHandle } from '../../shared/contracts/activities.js';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import type { Recipe } from '../../shared/contracts/recipe.js';
 import { readCostRecords } from '../../shared/cost/cost-record.js';
-import { identify } from '../../shared/runtime/process-identity.js';
+import { cpuSeconds, identify } from '../../shared/runtime/process-identity.js';
 
 let root: string;
 let run: RunHandle;
@@ -92,6 +92,24 @@ it('CPU time of a process is shared evenly by those who are there, and nobody pa
   expect([cpu.take(first), cpu.take(second)]).toEqual([1, 0]);
 });
 
+it('CPU time of a server is that of its whole process group', async () => {
+  const child = `while (process.cpuUsage().user < 4e5); console.log(1); setInterval(() => 0, 1e6)`;
+  const leader = spawn(
+    process.execPath,
+    ['-e', `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'inherit' })`],
+    { detached: true }
+  );
+  try {
+    await once(leader.stdout, 'data');
+    const own = cpuSeconds(identify(leader.pid as number)) ?? 0;
+    const lease = { host: hostname(), owner: identify(process.pid), port: 1, token: 1, specHash: '' };
+    await writeLease(root, { ...lease, engine: identify(leader.pid as number) });
+    expect(await new EngineCpu(root).take()).toBeGreaterThan(own + 0.3);
+  } finally {
+    process.kill(-(leader.pid as number), 'SIGKILL');
+  }
+});
+
 it('CPU time of an engine is counted from the moment somebody looks; of an engine started since, all of it', async () => {
   const burner = () =>
     spawn(process.execPath, [
@@ -131,10 +149,12 @@ describe('which stage and which GPUs', () => {
 
   it.each([
     ['runTrainingJob', { engine: 'ray', cluster: { gpus: 8 } }, 8],
-    ['evaluateModel', { engine: 'ray', serving: { engine: 'sglang', args: ['--tp', '4'] } }, 4],
-    ['screenData', { engine: 'ray', serving: { engine: 'vllm', args: ['--tensor-parallel-size=2'] } }, 2],
-    ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [] } }, 1],
-    ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [], endpoint: 'http://x' } }, 0],
+    ['evaluateModel', { engine: 'ray', serving: { engine: 'sglang', args: ['--tp', '4'], env: {} } }, 4],
+    ['screenData', { engine: 'ray', serving: { engine: 'vllm', args: ['--tensor-parallel-size=2'], env: {} } }, 2],
+    ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [], env: {} } }, 1],
+    ['evaluateModel', { engine: 'ray', serving: { engine: 'sglang', args: ['--device', 'cpu'], env: {} } }, 0],
+    ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [], env: { CUDA_VISIBLE_DEVICES: '' } } }, 0],
+    ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [], env: {}, endpoint: 'http://x' } }, 0],
     ['convertRollouts', { engine: 'ray', cluster: { gpus: 8 } }, 0],
     ['trainStep', { engine: 'embedded' }, 0],
   ])('%s of %j holds %i GPUs', (name, recipe, gpus) => {
