@@ -13,6 +13,11 @@ export interface CheckpointFiles {
   hashed: false;
 }
 
+/** Whether a file of kind `checkpoint` is such a list, and not a part of a checkpoint. */
+export function isCheckpointList(path: string): boolean {
+  return /(^|\/)iter_\d+\.json$/.test(path);
+}
+
 /** The folder whose files a list of this path names: it has the list's name without `.json`. */
 export function checkpointFolder(list: string): string {
   return list.replace(/\.json$/, '');
@@ -41,7 +46,8 @@ interface Described {
  * @param files artifacts that are files, not folders
  */
 export function externalFolders(files: readonly Described[]): string[] {
-  return [...new Set(files.filter(({ kind }) => kind === 'checkpoint').map(({ path }) => dirname(path)))];
+  const lists = files.filter(({ kind, path }) => kind === 'checkpoint' && isCheckpointList(path));
+  return [...new Set(lists.map(({ path }) => dirname(path)))];
 }
 
 /** Whether a file lies in such a folder and is no artifact itself. */

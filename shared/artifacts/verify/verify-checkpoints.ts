@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { checkpointFolder, wrongSizes, type CheckpointFiles } from '../external-checkpoints.js';
+import { checkpointFolder, isCheckpointList, wrongSizes, type CheckpointFiles } from '../external-checkpoints.js';
 import type { Manifest } from '../manifest.js';
 import { CheckBuilder, type VerifyCheck } from './check.js';
 
@@ -16,7 +16,7 @@ export async function verifyCheckpoints(directory: string, manifest: Manifest): 
     'sizes of the files of each job’s last checkpoint, as listed when it was complete'
   );
   for (const { path, kind, artifact } of manifest.files) {
-    if (kind !== 'checkpoint' || artifact !== undefined) continue;
+    if (kind !== 'checkpoint' || artifact !== undefined || !isCheckpointList(path)) continue;
     await check.attempt(path, async () => {
       const { files } = JSON.parse(await readFile(join(directory, path), 'utf8')) as Partial<CheckpointFiles>;
       if (!Array.isArray(files) || files.length === 0) throw new Error('it lists no files of a checkpoint');
