@@ -61,4 +61,7 @@ const server = createServer((request, response) => {
     () => response.destroy()
   );
 });
+// A client between two turns must not find its connection closed.
+server.keepAliveTimeout = 0;
+server.requestTimeout = 0;
 server.listen(Number(port), '127.0.0.1', () => console.log('listening'));

@@ -49,9 +49,16 @@ export async function wideEvaluation(options: WideOptions): Promise<WideFacts> {
     cpuSeconds: processes.reduce((sum, { cpuSeconds }) => sum + cpuSeconds, 0),
   };
   say('the yardstick’s client on the same server');
-  const reference = await options.reference?.();
-  const facts = { samples, chunks, concurrency, processes, kept, requestsAgain: requests - turns, ours, reference };
-  return { ...facts, problems: [...problemsOf(facts), ...(await sampleProblems(join(folder, 'out.jsonl'), options))] };
+  const problems: string[] = [];
+  // What was measured before must not be lost with it.
+  const reference = await options.reference?.().catch((error: Error) => void problems.push(error.message));
+  const facts = {
+    ...{ samples, chunks, concurrency, processes, kept, ours },
+    requestsAgain: requests - turns,
+    reference: reference ?? undefined,
+  };
+  problems.push(...problemsOf(facts), ...(await sampleProblems(join(folder, 'out.jsonl'), options)));
+  return { ...facts, problems };
 }
 
 function childOptions(options: WideOptions): ChildOptions {

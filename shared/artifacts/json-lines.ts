@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { readByteLines } from './byte-lines.js';
 
 /** A line longer than this counts as bad: it would need its size several times over in memory. Unit: bytes. */
 const LONGEST_LINE = 256 * 1024 * 1024;
@@ -11,31 +11,21 @@ const LONGEST_LINE = 256 * 1024 * 1024;
  */
 export async function readJsonLines(path: string, onValue: (value: unknown) => void): Promise<number> {
   let bad = 0;
-  const take = (line: Buffer): void => {
-    if (line.length === 0) return;
-    let value: unknown;
-    try {
-      value = JSON.parse(line.toString('utf8'));
-    } catch {
-      bad += 1;
-      return;
-    }
-    onValue(value);
-  };
-  let pieces: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-    let rest = chunk as Buffer;
-    for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-      take(Buffer.concat([...pieces, rest.subarray(0, end)]));
-      pieces = [];
-      length = 0;
-      rest = rest.subarray(end + 1);
-    }
-    length += rest.length;
-    if (length <= LONGEST_LINE) pieces.push(Buffer.from(rest));
-    else pieces = [Buffer.from('too long')];
-  }
-  take(Buffer.concat(pieces));
+  await readByteLines(
+    path,
+    ({ bytes }) => {
+      if (bytes?.length === 0) return;
+      let value: unknown;
+      try {
+        if (bytes === undefined) throw new Error('too long');
+        value = JSON.parse(bytes.toString('utf8'));
+      } catch {
+        bad += 1;
+        return;
+      }
+      onValue(value);
+    },
+    LONGEST_LINE
+  );
   return bad;
 }

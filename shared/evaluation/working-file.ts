@@ -1,13 +1,11 @@
-import { createReadStream } from 'node:fs';
 import { copyFile, mkdir, open, rename, rm, truncate, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readByteLines } from '../artifacts/byte-lines.js';
 import { storageError, temporaryName } from '../artifacts/atomic-file.js';
 import { isRecord } from '../inference/reply-checks.js';
 import type { ScoredSample } from '../scoring/aggregate.js';
 import type { Conditions } from './conditions.js';
 import type { StoredSample } from './types.js';
-
-const NEWLINE = 0x0a;
 
 /** What is kept in memory of a sample that is on disk. */
 export interface DoneSample extends ScoredSample {
@@ -143,31 +141,18 @@ async function scan(path: string, header: Buffer): Promise<Found | undefined> {
   const samples = new Map<number, DoneSample>();
   let end = 0;
   try {
-    for await (const line of readLines(path)) {
-      if (end === 0 && !line.equals(header.subarray(0, -1))) return undefined;
-      const sample = end === 0 ? undefined : parseSample(line);
-      if (sample !== undefined) samples.set(sample.index, toDone(sample, end, line.byteLength));
-      end += line.byteLength + 1;
-    }
+    await readByteLines(path, ({ bytes = Buffer.alloc(0), offset, length, isWhole }) => {
+      if (!isWhole || (offset === 0 && !bytes.equals(header.subarray(0, -1)))) return false;
+      const sample = offset === 0 ? undefined : parseSample(bytes);
+      if (sample !== undefined) samples.set(sample.index, toDone(sample, offset, length));
+      end = offset + length + 1;
+      return true;
+    });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
   return end === 0 ? undefined : { end, samples };
-}
-
-/** Whole lines of a file as bytes, streamed; what stands behind the last newline is left out. */
-async function* readLines(path: string): AsyncGenerator<Buffer> {
-  let rest: Buffer[] = [];
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    let bytes = piece as Buffer;
-    for (let at = bytes.indexOf(NEWLINE); at !== -1; at = bytes.indexOf(NEWLINE)) {
-      yield Buffer.concat([...rest, bytes.subarray(0, at)]);
-      rest = [];
-      bytes = bytes.subarray(at + 1);
-    }
-    if (bytes.byteLength > 0) rest.push(bytes);
-  }
 }
 
 /** A line that is not a sample (zeros after a power cut) is a sample that is not done. */
