@@ -1,8 +1,9 @@
-import { PythonError, type PyValue } from '../data/python/value.js';
+import { PythonError, type PyDict, type PyValue } from '../data/python/value.js';
 import { pyFloat } from '../literals/python-numbers.js';
 import { pyRepr } from '../data/python/text.js';
 import { aggregate } from './aggregate.js';
 import { summaryValues, validateCompatibleSummaries, type Incompatibility } from './compare.js';
+import { pyEquals } from './python-equality.js';
 import { asksFor, capitalized, listWords, namedDatasets, type NamedDataset } from './judge-words.js';
 import type { AcceptanceMetric, DatasetEvaluation, JudgeInput, ModelEvaluations } from './verdict-types.js';
 
@@ -50,6 +51,7 @@ function datasetReasons(dataset: NamedDataset, models: readonly NamedModel[]): s
   if (present.length >= 2) {
     const found = validateCompatibleSummaries(summaries);
     reasons.push(...found.map((reason) => `${where}: ${inWords(reason, names)}.`));
+    reasons.push(...ownDifferences(summaries, names).map((reason) => `${where}: ${reason}.`));
   }
   for (const { name, evaluation } of present) {
     if (!hasMetric(evaluation, dataset.metric))
@@ -68,13 +70,31 @@ function datasetReasons(dataset: NamedDataset, models: readonly NamedModel[]): s
   return reasons;
 }
 
+/**
+ * What changes a result and stands in our summaries only: the rules of the loop, how a context is cut, the ablation, the tokenizer
+ * by content. Left out = the default.
+ */
+const OWN_FIELDS = ['flavour', 'context_cut', 'memory_emptied', 'tokenizer_sha256'];
+
+/** Differences in these, where every summary is one of ours. */
+function ownDifferences(summaries: readonly PyDict[], names: readonly string[]): string[] {
+  if (!summaries.every((summary) => summary.has('settings_sha256'))) return [];
+  return OWN_FIELDS.flatMap((field) => {
+    const values = summaries.map((summary) => summary.get(field) ?? null);
+    return values.every((value) => pyEquals(value, values[0] ?? null)) ? [] : [unlike(field, values, names)];
+  });
+}
+
+function unlike(field: string, values: readonly PyValue[], names: readonly string[]): string {
+  const each = values.map((value, at) => `${shown(value)} (${names[at] ?? '?'})`);
+  return `the models were not evaluated alike: ${field} is ${listWords(each)}`;
+}
+
 function inWords(reason: Incompatibility, names: readonly string[]): string {
   const model = reason.summary === undefined ? '' : (names[reason.summary] ?? '');
   switch (reason.kind) {
-    case 'mismatch': {
-      const values = (reason.values ?? []).map((value, at) => `${shown(value)} (${names[at] ?? '?'})`);
-      return `the models were not evaluated alike: ${reason.field ?? ''} is ${listWords(values)}`;
-    }
+    case 'mismatch':
+      return unlike(reason.field ?? '', reason.values ?? [], names);
     case 'incomplete':
       return `the evaluation of ${model} is not complete (${countsOf(reason)})`;
     case 'missing_completeness_field':

@@ -80,6 +80,21 @@ describe('memagent compare', () => {
     }
   );
 
+  it.each([
+    ['flavour', 'vime'],
+    ['context_cut', 'middle'],
+    ['memory_emptied', true],
+    ['tokenizer_sha256', 'cd'.repeat(32)],
+  ])('says the same when %s differs, which only our summaries have', async (field, value) => {
+    const ours = { settings_sha256: 'ef'.repeat(32), flavour: 'relax', tokenizer_sha256: 'ab'.repeat(32) };
+    for (const model of ['base', 'vime', 'relax']) await change(`${model}/eval_8.summary.json`, ours);
+    expect((await compare()).code).toBe(0);
+    await change('vime/eval_8.summary.json', { [field]: value });
+    const { code, out } = await compare();
+    expect(code).toBe(2);
+    expect(out).toMatch(new RegExp(`- Length 8: the models were not evaluated alike: ${field} is `));
+  });
+
   it('lists every reason why there is no verdict, not the first alone', async () => {
     await change('vime/eval_4.summary.json', { temperature: 0, errors: 3 });
     await rm(join(folder, 'base', 'dev.summary.json'));
