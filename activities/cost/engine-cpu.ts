@@ -1,5 +1,5 @@
 import { isHere, readLease } from '../../engines/supervision/lease.js';
-import { groupMembers } from '../../shared/runtime/process-group.js';
+import { descendants } from '../../shared/runtime/process-group.js';
 import { cpuSeconds, identify, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 
 /** CPU time of the engine that holds a folder's lease, in pieces. An engine on another host is measured by its own workers. */
@@ -11,7 +11,7 @@ export class EngineCpu {
   /** @returns CPU seconds since the last call; of an engine that was started since, all of them */
   async take(): Promise<number> {
     const lease = await readLease(this.folder);
-    const seconds = lease === undefined || !isHere(lease) ? undefined : await groupSeconds(lease.engine);
+    const seconds = lease === undefined || !isHere(lease) ? undefined : await treeSeconds(lease.engine);
     if (lease === undefined || seconds === undefined) return 0;
     const same = this.known?.process.pid === lease.engine.pid && this.known.process.start === lease.engine.start;
     const before = same ? (this.known?.seconds ?? 0) : 0;
@@ -20,10 +20,9 @@ export class EngineCpu {
   }
 }
 
-/** CPU time of a process and of those of its group: a large server computes in processes of its own. */
-async function groupSeconds(leader: ProcessIdentity): Promise<number | undefined> {
-  const own = cpuSeconds(leader);
+/** CPU time of a process and of those it started: a large server computes in processes of its own. */
+async function treeSeconds(root: ProcessIdentity): Promise<number | undefined> {
+  const own = cpuSeconds(root);
   if (own === undefined) return undefined;
-  const others = (await groupMembers(leader.pid)).filter((pid) => pid !== leader.pid);
-  return others.reduce((sum, pid) => sum + (cpuSeconds(identify(pid)) ?? 0), own);
+  return (await descendants(root.pid)).reduce((sum, pid) => sum + (cpuSeconds(identify(pid)) ?? 0), own);
 }

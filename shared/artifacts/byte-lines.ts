@@ -1,6 +1,8 @@
 import { open } from 'node:fs/promises';
 
+/** Read at once at most, and first size of the line's buffer. */
 const PIECE_BYTES = 1024 * 1024;
+const LINE_BYTES = 16 * 1024;
 const NEWLINE = 0x0a;
 
 /** One line of a file. */
@@ -29,10 +31,12 @@ export async function readByteLines(
 ): Promise<void> {
   const handle = await open(path, 'r');
   try {
-    const piece = Buffer.allocUnsafeSlow(PIECE_BYTES);
+    // Small files are read at every step of a run: no megabytes for them. One byte more, in case it grows meanwhile.
+    const { size } = await handle.stat();
+    const piece = Buffer.allocUnsafeSlow(Math.min(PIECE_BYTES, size + 1));
     const line = new LineBuffer(longest);
     for (let position = 0; ;) {
-      const { bytesRead } = await handle.read(piece, 0, PIECE_BYTES, position);
+      const { bytesRead } = await handle.read(piece, 0, piece.length, position);
       if (bytesRead === 0) break;
       const bytes = piece.subarray(0, bytesRead);
       let from = 0;
@@ -54,7 +58,7 @@ export async function readByteLines(
 class LineBuffer {
   length = 0;
   private offset = 0;
-  private buffer = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  private buffer = Buffer.allocUnsafeSlow(LINE_BYTES);
 
   constructor(private readonly longest: number) {}
 

@@ -48,6 +48,16 @@ export async function describeGroup(group: number): Promise<ProcessFacts[]> {
   return found;
 }
 
+/** Processes that a process started, and those that these started, as far as they still run; `[]` where `/proc` does not say. */
+export async function descendants(pid: number): Promise<number[]> {
+  const found: number[] = [];
+  for (const thread of await list(`/proc/${pid}/task`)) {
+    const children = (await text(`/proc/${pid}/task/${thread}/children`)).split(' ').filter((id) => id !== '');
+    for (const child of children.map(Number)) found.push(child, ...(await descendants(child)));
+  }
+  return found;
+}
+
 /** Ids of the processes of a group that have not ended; `[]` where there is no `/proc`. */
 export async function groupMembers(group: number): Promise<number[]> {
   const pids = (await list('/proc')).filter((name) => /^\d+$/.test(name));

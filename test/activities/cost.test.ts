@@ -92,7 +92,7 @@ it('CPU time of a process is shared evenly by those who are there, and nobody pa
   expect([cpu.take(first), cpu.take(second)]).toEqual([1, 0]);
 });
 
-it('CPU time of a server is that of its whole process group', async () => {
+it('CPU time of a server is that of all its processes', async () => {
   const child = `while (process.cpuUsage().user < 4e5); console.log(1); setInterval(() => 0, 1e6)`;
   const leader = spawn(
     process.execPath,
