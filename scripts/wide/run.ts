@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { readByteLines } from '../../shared/artifacts/byte-lines.js';
 import { readJsonLines } from '../../shared/artifacts/json-lines.js';
 import type { StoredSample } from '../../shared/evaluation/types.js';
 import { entryPath } from '../../shared/runtime/entry.js';
@@ -101,11 +101,10 @@ async function requestsOf(endpoint: string): Promise<number> {
   return ((await reply.json()) as { requests: number }).requests;
 }
 
-/** Finished samples in a working file: its lines without the first. */
+/** Finished samples in a working file: its whole lines without the first. */
 async function linesOf(path: string): Promise<number> {
-  const bytes = await readFile(path);
   let lines = -1;
-  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) lines += 1;
+  await readByteLines(path, ({ isWhole }) => void (lines += isWhole ? 1 : 0));
   return Math.max(0, lines);
 }
 
