@@ -75,6 +75,9 @@ export interface GenerationResult {
     { type: 'stop'; matched: number } | { type: 'length' } | { type: 'abort' } | { type: 'error'; message: string };
 }
 
+/** Takes a token as soon as it is made. */
+export type OnToken = (id: string, tokenId: number, logProb: number) => void;
+
 /** Continuous batching: finished sequences are replaced at once by waiting ones. Results never depend on what shares the batch. */
 export interface Generator {
   submit(request: GenerationRequest): void;
@@ -84,7 +87,7 @@ export interface Generator {
    * Admits waiting requests, advances every running sequence by one token (on two threads by a few where none waits), returns those
    * that finished. `onToken` streams.
    */
-  advance(onToken?: (id: string, tokenId: number, logProb: number) => void): GenerationResult[];
+  advance(onToken?: OnToken): GenerationResult[];
   /** Ends a waiting or running request; its result (type abort) comes with the next `advance`. */
   abort(id: string): boolean;
   readonly running: number;

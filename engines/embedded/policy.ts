@@ -74,15 +74,14 @@ class EmbeddedPolicy implements Policy {
   constructor(
     private readonly model: Model,
     limits: ModelLimits,
-    private second: SecondThread | null
+    second: SecondThread | null
   ) {
     this.config = model.config;
     this.kernels = model.kernels.kind;
     this.maxSequence = limits.maxSequence;
     const generator = new BatchGenerator(model, limits);
     this.generator = second === null ? generator : new PairGenerator(generator, second, limits.maxBatch);
-    this.scorer = new Scorer(model);
-    this.scorer.second = second;
+    this.scorer = new Scorer(model, second);
   }
 
   logProbs(rows: readonly Pick<PolicyRow, 'tokens' | 'responseLength'>[], temperature: number): Float32Array[] {
@@ -169,7 +168,7 @@ class EmbeddedPolicy implements Policy {
   setWeights(tensors: readonly NamedTensor[]): void {
     this.write(tensors, this.model.parameters.start, 'weights');
     refreshWeights(this.model);
-    this.second?.weightsChanged();
+    this.scorer.second?.weightsChanged();
     this.generator.flush();
   }
 
@@ -191,8 +190,8 @@ class EmbeddedPolicy implements Policy {
   }
 
   async close(): Promise<void> {
-    const { second, generator } = this;
-    this.second = null;
+    const { generator } = this;
+    const { second } = this.scorer;
     this.scorer.second = null;
     if (generator instanceof PairGenerator) generator.single();
     await second?.end();
@@ -201,7 +200,7 @@ class EmbeddedPolicy implements Policy {
   private update(optimizer: OptimizerOptions, gradientNorm: number): void {
     this.step += 1;
     applyAdamw(this.model, optimizer, gradientNorm, this.step);
-    this.second?.weightsChanged();
+    this.scorer.second?.weightsChanged();
     this.generator.flush();
   }
 

@@ -1,4 +1,4 @@
-import { CONTROLLED_FIELDS } from '../scoring/compare.js';
+import { CONTROLLED_FIELDS, OWN_CONTROLLED_FIELDS } from '../scoring/compare.js';
 import { EVALUATOR_SCHEMA_VERSION } from '../scoring/evaluation-types.js';
 import type { EvaluationData } from './dataset.js';
 import type { EvaluationSettings } from './settings.js';
@@ -10,11 +10,8 @@ type Controlled = Exclude<(typeof CONTROLLED_FIELDS)[number], 'total'>;
 const FIELDS = [
   'model',
   ...CONTROLLED_FIELDS.filter((field): field is Controlled => field !== 'total'),
-  'flavour',
-  'context_cut',
-  'memory_emptied',
+  ...OWN_CONTROLLED_FIELDS,
   'items',
-  'tokenizer_sha256',
   'server',
 ] as const;
 

@@ -25,6 +25,12 @@ export const CONTROLLED_FIELDS = [
   'total',
 ] as const satisfies readonly (keyof EvaluationSummary)[];
 
+/**
+ * What changes a result too and stands in our summaries only: the rules of the loop, how a context is cut, the ablation, the
+ * tokenizer by content. Left out = the default.
+ */
+export const OWN_CONTROLLED_FIELDS = ['flavour', 'context_cut', 'memory_emptied', 'tokenizer_sha256'] as const;
+
 const COUNT_FIELDS = ['successful', 'errors'] as const;
 
 export type IncompatibilityKind =

@@ -2,7 +2,7 @@ import { PythonError, type PyDict, type PyValue } from '../data/python/value.js'
 import { pyFloat } from '../literals/python-numbers.js';
 import { pyRepr } from '../data/python/text.js';
 import { aggregate } from './aggregate.js';
-import { summaryValues, validateCompatibleSummaries, type Incompatibility } from './compare.js';
+import { OWN_CONTROLLED_FIELDS, summaryValues, validateCompatibleSummaries, type Incompatibility } from './compare.js';
 import { pyEquals } from './python-equality.js';
 import { asksFor, capitalized, listWords, namedDatasets, type NamedDataset } from './judge-words.js';
 import type { AcceptanceMetric, DatasetEvaluation, JudgeInput, ModelEvaluations } from './verdict-types.js';
@@ -70,16 +70,10 @@ function datasetReasons(dataset: NamedDataset, models: readonly NamedModel[]): s
   return reasons;
 }
 
-/**
- * What changes a result and stands in our summaries only: the rules of the loop, how a context is cut, the ablation, the tokenizer
- * by content. Left out = the default.
- */
-const OWN_FIELDS = ['flavour', 'context_cut', 'memory_emptied', 'tokenizer_sha256'];
-
 /** Differences in these, where every summary is one of ours. */
 function ownDifferences(summaries: readonly PyDict[], names: readonly string[]): string[] {
   if (!summaries.every((summary) => summary.has('settings_sha256'))) return [];
-  return OWN_FIELDS.flatMap((field) => {
+  return OWN_CONTROLLED_FIELDS.flatMap((field) => {
     const values = summaries.map((summary) => summary.get(field) ?? null);
     return values.every((value) => pyEquals(value, values[0] ?? null)) ? [] : [unlike(field, values, names)];
   });

@@ -3,13 +3,11 @@ import { forward } from '../model/forward.js';
 import { headForward, headLogProb, headSoftmax } from '../model/head.js';
 import type { Model } from '../model/model.js';
 import { PACK_TOKENS } from '../model/workspace.js';
-import type { GenerationRequest, GenerationResult, Generator } from '../policy-api.js';
+import type { GenerationRequest, GenerationResult, Generator, OnToken } from '../policy-api.js';
 import { chooseToken, topTokens } from './choose.js';
 import { type Candidates, candidateBuffer } from './filters.js';
 import { requestProblem, type Sequence, sequenceResult, startSequence } from './request.js';
 import { commonLength, SlotTable } from './slots.js';
-
-type OnToken = (id: string, tokenId: number, logProb: number) => void;
 
 /** One wanted row of the last layer's output: the prompt token to score, or the place to draw the next token. */
 interface Wanted {

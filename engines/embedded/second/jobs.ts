@@ -1,5 +1,5 @@
 /** What the second thread of a policy is asked for, and what it answers. */
-import type { GenerationRequest, GenerationResult } from '../policy-api.js';
+import type { GenerationRequest, GenerationResult, OnToken } from '../policy-api.js';
 import type { ScoredRow, Scores } from '../train/scoring.js';
 
 /** Packs of rows to compute. */
@@ -31,7 +31,7 @@ export interface GenerateJob {
 export interface Generated {
   results: GenerationResult[];
   /** Arguments of `onToken`, in order; empty when nobody wants them. */
-  tokens: [id: string, tokenId: number, logProb: number][];
+  tokens: Parameters<OnToken>[];
 }
 
 export type SecondJob = ScoreJob | GenerateJob;

@@ -1,4 +1,4 @@
-import type { GenerationRequest, GenerationResult, Generator } from '../policy-api.js';
+import type { GenerationRequest, GenerationResult, Generator, OnToken } from '../policy-api.js';
 import type { BatchGenerator } from '../sample/generator.js';
 import { sequenceResult, startSequence } from '../sample/request.js';
 import { advanceBy } from './advance-by.js';
@@ -10,8 +10,6 @@ import type { SecondThread } from './thread.js';
  * Whoever comes meanwhile waits a few milliseconds.
  */
 const STEPS = 8;
-
-type OnToken = (id: string, tokenId: number, logProb: number) => void;
 
 interface Placed {
   request: GenerationRequest;
@@ -103,7 +101,7 @@ export class PairGenerator implements Generator {
   /** Goes on with one thread; what the other one had begun is begun again. */
   single(): void {
     this.thread = null;
-    const far = [...this.placed.values()].filter(({ isFar }) => isFar);
+    const far = this.far();
     for (const { request } of far) this.placed.delete(request.id);
     this.queue.unshift(...far.filter(({ isAborted }) => !isAborted).map(({ request }) => request));
     this.ended.push(
@@ -112,9 +110,14 @@ export class PairGenerator implements Generator {
     [this.submitted, this.aborted, this.mustFlush] = [[], [], false];
   }
 
+  /** What the second thread has. */
+  private far(): Placed[] {
+    return [...this.placed.values()].filter(({ isFar }) => isFar);
+  }
+
   /** Gives waiting requests to the threads so that both have equally many; neighbours stay together, they often share a prompt. */
   private handOut(): void {
-    const far = [...this.placed.values()].filter(({ isFar }) => isFar).length;
+    const far = this.far().length;
     const near = this.placed.size - far;
     const room = this.thread === null ? this.perThread - near : 2 * this.perThread - this.placed.size;
     const taken = this.queue.splice(0, Math.max(0, room));
@@ -131,7 +134,7 @@ export class PairGenerator implements Generator {
 
   /** Undefined when the second thread has nothing to do. */
   private farJob(steps: number, streams: boolean): GenerateJob | undefined {
-    if (this.thread === null || ![...this.placed.values()].some(({ isFar }) => isFar)) return undefined;
+    if (this.thread === null || this.far().length === 0) return undefined;
     const { submitted, aborted, mustFlush: flush } = this;
     [this.submitted, this.aborted, this.mustFlush] = [[], [], false];
     return { kind: 'generate', submitted, aborted, flush, steps, streams };

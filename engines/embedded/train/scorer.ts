@@ -7,10 +7,11 @@ import { countTargets, planPacks, type RowRange, type ScoredRow, type Scores, sc
  * threads, and the lanes are added up in their order: the results have the same bits.
  */
 export class Scorer {
-  /** Takes every second pack; null = one thread does all. */
-  second: SecondThread | null = null;
-
-  constructor(private readonly model: Model) {}
+  /** @param second takes every second pack; null = one thread does all */
+  constructor(
+    private readonly model: Model,
+    public second: SecondThread | null
+  ) {}
 
   /** @param gradients add the gradients of the rows' losses to the lanes, which must be zero */
   score(rows: readonly ScoredRow[], temperature: number, gradients: boolean): Scores {
