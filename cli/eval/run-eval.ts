@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
+import { PipelineError } from '../../shared/contracts/pipeline-error.js';
 import { EXIT, UserError } from '../../shared/contracts/user-error.js';
 import { truncationSentence } from '../../shared/evaluation/disclosure.js';
 import { evaluateDataset } from '../../shared/evaluation/evaluator.js';
@@ -111,7 +112,8 @@ async function alone<T>(samplesPath: string, body: () => Promise<T>): Promise<T>
       return body();
     });
   } catch (error) {
-    if (entered || (error as NodeJS.ErrnoException).code !== undefined) throw error;
+    // A lock that cannot be written is not one that somebody holds.
+    if (entered || error instanceof PipelineError || (error as NodeJS.ErrnoException).code !== undefined) throw error;
     throw new UserError(`another evaluation writes these results: ${(error as Error).message}`, {
       cure: 'Wait for it, stop it, or give another --out or --run-name.',
       exitCode: EXIT.usage,
