@@ -237,6 +237,7 @@ describe('wrong use of memagent eval', () => {
       ],
       [['--tokenizer', bench.folder], /tokenizer\.json is missing/],
       [['--data', torn], /torn\.json/],
+      [['--run-name', 'n'.repeat(250)], /^error: (?!another evaluation)[^]*ENAMETOOLONG/],
     ] as const) {
       const { code, err } = await memagent(command('broken', ...more));
       expect(err).toMatch(pattern);
