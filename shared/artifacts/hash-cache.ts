@@ -35,10 +35,13 @@ export async function hashFileCached(path: string): Promise<{ sha256: string; by
  */
 export async function stayKnown(path: string, change: () => Promise<void>): Promise<void> {
   const before = await stat(path, { bigint: true });
-  const known = cache.get(identity(before));
+  const key = identity(before);
+  const known = cache.get(key);
   await change();
   const after = await stat(path, { bigint: true });
   const same = after.ino === before.ino && after.size === before.size && after.mtimeNs === before.mtimeNs;
+  // The file will not be in its earlier state again.
+  cache.delete(key);
   if (known !== undefined && same) remember(identity(after), known);
 }
 
