@@ -1,7 +1,7 @@
 /**
  * `make chaos SEED=n`: runs a short laptop pipeline twice, calmly and while processes, network, disk, checkpoints and clocks are
- * hurt at seeded moments, and compares every artifact's bytes. Exit 1 when any differs, a failed attempt is not accounted for, or
- * something is left behind.
+ * hurt at seeded moments, and compares every artifact's bytes. Exit 1 when any differs, a failed attempt is not accounted for,
+ * something is left behind, or the run was over before its faults.
  */
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,12 +15,14 @@ const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     faults: { type: 'string', default: '28' },
-    steps: { type: 'string', default: '20' },
+    steps: { type: 'string', default: '30' },
     keep: { type: 'boolean', default: false },
   },
 });
 
 const HEARTBEAT_SECONDS = 3;
+/** A run on a fast machine may be over before its last faults; with fewer than these it shows too little. No unit. */
+const LEAST_SHARE = 0.9;
 /** One process for each kind of machine that a real deployment has. */
 const PROCESSES = [['workflow'], ['data'], ['rollout'], ['train'], ['convert', 'evaluate']];
 
@@ -39,7 +41,12 @@ async function main(): Promise<number> {
       say: (text) => console.log(text),
     });
     console.log(chaosReport(result, seed));
-    return problemsOf(result).length === 0 && result.chaos.faults.length === Number(values.faults) ? 0 : 1;
+    const enough = result.chaos.faults.length >= LEAST_SHARE * Number(values.faults);
+    if (!enough)
+      console.log(
+        `only ${result.chaos.faults.length} of ${values.faults} faults found their moment: give more --steps`
+      );
+    return problemsOf(result).length === 0 && enough ? 0 : 1;
   } finally {
     if (values.keep) console.log(`kept: ${folder}`);
     else await rm(folder, { recursive: true, force: true });

@@ -20,6 +20,8 @@ export interface Classified {
   /** What the activity was doing, and where; as far as it got to say so. */
   phase?: string;
   host?: string;
+  /** The activity was given up: what it found is not known. */
+  unheard?: true;
 }
 
 /** Deepest cause of an activity or child workflow failure: what the other side really threw. */
@@ -79,11 +81,13 @@ function classify(error: unknown): Classified {
     return {
       ...failure(stalled ? 'Stalled' : 'HostLost', `activity timed out (${root.timeoutType})`),
       ...whereabouts(root.lastHeartbeatDetails),
+      unheard: true,
     };
   }
   if (root instanceof ApplicationFailure) {
     const details = root.details?.[0] as FailureDetails | undefined;
-    if (root.type === WORKER_SHUTDOWN) return { ...failure('HostLost', root.message, details), kind: 'shutdown' };
+    if (root.type === WORKER_SHUTDOWN)
+      return { ...failure('HostLost', root.message, details), kind: 'shutdown', unheard: true };
     if (isFailureType(root.type)) return failure(root.type, root.message, details);
     return failure('EngineUnavailable', `unexpected ${root.type ?? 'error'}: ${root.message}`, details);
   }

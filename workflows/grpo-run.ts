@@ -118,9 +118,12 @@ class GrpoRun {
       knownSteps,
       beforeSlice: (done) => this.handOnIfDue(done),
       slice: (bounds) =>
-        this.call('runTrainingJob', bounds.fromStep, (summary) =>
-          this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [{ ...this.handle, totalSteps, ...bounds }])
-        ),
+        this.call('runTrainingJob', bounds.fromStep, (summary, unheardSince) => {
+          const unheard = unheardSince === undefined ? {} : { unheardSince };
+          return this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [
+            { ...this.handle, totalSteps, ...bounds, ...unheard },
+          ]);
+        }),
       onWaiting: (who) =>
         this.reporter.send({
           note: { stage, ...(who === undefined ? {} : { text: `waits for the cluster: ${who}` }) },
@@ -211,9 +214,14 @@ class GrpoRun {
     await stopEngine(this.proxies.train, this.handle, how);
   }
 
-  private call<T>(activity: string, step: number | undefined, run: (summary: string) => Promise<T>): Promise<T> {
+  private call<T>(
+    activity: string,
+    step: number | undefined,
+    run: (summary: string, unheardSince?: number) => Promise<T>
+  ): Promise<T> {
     const stage = `${this.args.phase}:${this.args.arm}`;
     const meta: CallMeta = step === undefined ? { stage, activity } : { stage, activity, step };
-    return this.retry.run(meta, () => run(step === undefined ? stage : `${stage} step ${step}`));
+    const summary = step === undefined ? stage : `${stage} step ${step}`;
+    return this.retry.run(meta, (unheardSince) => run(summary, unheardSince));
   }
 }

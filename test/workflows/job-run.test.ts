@@ -4,7 +4,7 @@ import type { Progress } from '../../shared/contracts/progress.js';
 import { timeSkippingEnvironment } from '../helpers/temporal-server.js';
 import { commandShapes } from '../histories/command-shapes.js';
 import { fetchRun } from '../histories/record.js';
-import { JobBooks, jobRecipe } from './job-books.js';
+import { JobBooks, jobRecipe, type JobAnswer } from './job-books.js';
 import { startPipeline, withWorkers, type BookKeeping } from './support.js';
 
 let environment: TestWorkflowEnvironment;
@@ -72,6 +72,21 @@ describe('an arm that jobs train', () => {
     expect(progress.state).toBe('completed');
     expect(progress.arms['relax']?.rewards).toEqual([0.1, 0.2, 0.3, 0.4]);
     expect(progress.failedAttempts).toBeGreaterThan(8);
+  });
+
+  it('is asked what it ended with when whoever followed it was given up, and only then', async () => {
+    const { ApplicationFailure } = await import('@temporalio/activity');
+    const crashed = (): Error =>
+      ApplicationFailure.create({ type: 'EngineUnavailable', message: 'the driver crashed' });
+    const answers: Record<number, JobAnswer> = { 1: 'silent', 2: 'silent', 3: crashed() };
+    const books = new JobBooks(jobRecipe(), (_args, call) => answers[call] ?? {});
+    const { progress } = await run(books);
+    expect(progress.state).toBe('completed');
+    const [first, second, third, ...later] = books.asked.map(({ unheardSince }) => unheardSince);
+    expect(first).toBeUndefined();
+    expect(second).toBeTypeOf('number');
+    expect(third).toBe(second);
+    expect(new Set(later)).toEqual(new Set([undefined]));
   });
 
   it('is left alone when it failed to be seen: only a job that is over gives the cluster back', async () => {

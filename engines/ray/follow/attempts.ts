@@ -5,6 +5,7 @@ import type { RayJobsClient } from '../jobs/client.js';
 import { isOver } from '../jobs/job-info.js';
 import type { JobSpec, ResumePoint } from '../types.js';
 import { leasePath, takeLease } from './cluster-lease.js';
+import { endCause, jobFailure, unheardEnd } from './job-end.js';
 import { submissionId, writeLineage, type AttemptEnd, type JobAttempt, type Lineage } from './lineage.js';
 import { METADATA, type FollowHooks, type TrainingPlan } from './plan.js';
 import { resumePoint } from './resume-point.js';
@@ -56,17 +57,20 @@ export class Attempts {
   /**
    * The job to follow: the one under way, else a new one that goes on from the newest checkpoint.
    *
-   * @throws PipelineError PinMismatch when the cluster has another job of that id; CouldNotLook, RayRefused, StorageFailed
+   * @param unheardSince see {@link unheardEnd}
+   * @throws PipelineError PinMismatch when the cluster has another job of that id; the cause of the last job's end when nobody
+   * was told; CouldNotLook, RayRefused, StorageFailed
    */
-  async current(): Promise<JobAttempt> {
+  async current(unheardSince?: number): Promise<JobAttempt> {
     const { open } = this;
-    if (open?.condemned !== undefined) {
-      await this.stopAndEnd(open, open.condemned.message);
-      return await this.begin();
+    if (open !== undefined && open.condemned === undefined) {
+      if (!open.confirmed) await this.submit(open);
+      return open;
     }
-    if (open === undefined) return await this.begin();
-    if (!open.confirmed) await this.submit(open);
-    return open;
+    if (open?.condemned !== undefined) await this.stopAndEnd(open, open.condemned.message);
+    const unheard = unheardEnd(this.last?.end, unheardSince);
+    if (unheard !== undefined) throw unheard;
+    return await this.begin();
   }
 
   /** Says that a job is over. */
@@ -86,7 +90,9 @@ export class Attempts {
   async stopAndEnd(attempt: JobAttempt, message: string): Promise<void> {
     const job = await this.client.stop(attempt.submissionId, STOP_LIMIT_MS);
     const status = job !== undefined && isOver(job.status) ? job.status : 'LOST';
-    await this.end(attempt, { status, message });
+    const { condemned } = attempt;
+    const cause = condemned === undefined ? {} : { cause: endCause(jobFailure(condemned, attempt)) };
+    await this.end(attempt, { status, message, ...cause });
   }
 
   private async begin(): Promise<JobAttempt> {

@@ -1,7 +1,7 @@
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { newestCheckpoint } from '../checkpoints.js';
 import type { JobProblem } from './job-problem.js';
-import type { JobAttempt } from './lineage.js';
+import type { AttemptEnd, EndCause, JobAttempt } from './lineage.js';
 import type { TrainingPlan } from './plan.js';
 import type { SeriesStep } from './step-series.js';
 
@@ -32,6 +32,38 @@ export function jobFailure(problem: JobProblem, attempt: JobAttempt, evidence: r
     ...(problem.cure === undefined ? {} : { cure: problem.cure }),
     ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
   });
+}
+
+/** An error as the book of jobs keeps it. */
+export function endCause({ type, message, details }: PipelineError): EndCause {
+  const { problems, where, cure } = details;
+  return {
+    type,
+    message,
+    ...(problems === undefined ? {} : { problems }),
+    ...(where === undefined ? {} : { where }),
+    ...(cure === undefined ? {} : { cure }),
+  };
+}
+
+/**
+ * The error of a job that ended while nobody was heard of: its follower found out, and was given up before it could say so.
+ *
+ * @param unheardSince when the first follower that was not heard was asked for; Unix milliseconds. Clocks of hosts that differ
+ * by more than the job took make this `undefined`, as for a cause that was heard.
+ */
+export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | undefined): PipelineError | undefined {
+  if (end?.cause === undefined || unheardSince === undefined || Date.parse(end.at) < unheardSince) return undefined;
+  return causeError(end.cause);
+}
+
+/** Why the work of a job is not taken although all of it is there. A job that did its work and only did not come down is done. */
+export function distrustOf(end: AttemptEnd | undefined): PipelineError | undefined {
+  return end?.cause === undefined || end.cause.type === 'Stalled' ? undefined : causeError(end.cause);
+}
+
+function causeError({ type, message, ...details }: EndCause): PipelineError {
+  return new PipelineError(type, message, details);
 }
 
 /** The error of a job that says it succeeded, with what is missing of its work. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { storageError, writeFileAtomic } from '../../../shared/artifacts/atomic-file.js';
-import type { FailureType } from '../../../shared/contracts/failures.js';
+import type { FailureDetails, FailureType } from '../../../shared/contracts/failures.js';
 
 /** One job of a training run. Written before it is submitted, so that nothing runs that is not in the book. */
 export interface JobAttempt {
@@ -25,6 +25,14 @@ export interface AttemptEnd {
   /** Ray's status, or `LOST` when Ray no longer knows the job. */
   status: 'STOPPED' | 'SUCCEEDED' | 'FAILED' | 'LOST';
   at: string;
+  message: string;
+  /** Why the run could not go on with the job, as its follower said it: a follower that dies is not heard. */
+  cause?: EndCause;
+}
+
+/** An error of the failure table, to be thrown again. */
+export interface EndCause extends Pick<FailureDetails, 'problems' | 'where' | 'cure'> {
+  type: FailureType;
   message: string;
 }
 

@@ -1,4 +1,5 @@
 import type { TrainingJobResult } from '../../../shared/contracts/activities.js';
+import type { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import type { RayJobsClient } from '../jobs/client.js';
 import { isOver, type JobInfo } from '../jobs/job-info.js';
 import { classifyJobFailure } from '../log/classify.js';
@@ -6,7 +7,7 @@ import type { JobEnd } from '../types.js';
 import { Attempts, lostJob } from './attempts.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { leasePath, releaseLease } from './cluster-lease.js';
-import { incompleteRun, jobFailure, missingWork } from './job-end.js';
+import { distrustOf, endCause, incompleteRun, jobFailure, missingWork } from './job-end.js';
 import { jobProblem } from './job-problem.js';
 import { readLineage, type JobAttempt } from './lineage.js';
 import type { FollowHooks, TrainingPlan } from './plan.js';
@@ -48,11 +49,15 @@ export class TrainingJob {
     const attempts = new Attempts(plan, await readLineage(lineagePath(plan.folder)), this.client, hooks);
     if (attempts.open === undefined && attempts.last !== undefined) {
       const series = await readSeries(seriesPath(plan.folder));
-      if ((await missingWork(plan, series)).length === 0) return await this.result(attempts.last, series, bounds, true);
+      if ((await missingWork(plan, series)).length === 0) {
+        const distrust = distrustOf(attempts.last.end);
+        if (distrust !== undefined) throw distrust;
+        return await this.result(attempts.last, series, bounds, true);
+      }
     }
     const waitingFor = await attempts.claim();
     if (waitingFor !== undefined) return { ...NOTHING_DONE, waitingFor };
-    const attempt = await attempts.current();
+    const attempt = await attempts.current(bounds.unheardSince);
     const session = await this.sessionOf(attempt);
     try {
       return await this.slice(session, attempts, bounds, hooks);
@@ -178,21 +183,39 @@ export class TrainingJob {
     const whole = await session.drain(DRAIN_MS);
     const series = session.series();
     const missing = await missingWork(this.plan, series);
+    const error = await this.badEnd(session, job, missing, whole);
+    const { status, message } = job;
+    const cause = error === undefined ? {} : { cause: endCause(error) };
+    await attempts.end(attempt, { status: status as JobEnd['status'], message, ...cause });
+    if (error !== undefined) throw error;
+    return await this.result(attempt, series, bounds, true);
+  }
+
+  /**
+   * @param whole its log was read to its end
+   * @returns why a job that is over was no success; undefined when it was one
+   */
+  private async badEnd(
+    session: JobSession,
+    job: JobInfo,
+    missing: readonly string[],
+    whole: boolean
+  ): Promise<PipelineError | undefined> {
+    const { attempt } = session;
     const problem = jobProblem(attempt, session.reader, true, session.earlier);
-    const status = job.status as JobEnd['status'];
-    await attempts.end(attempt, { status, message: job.message });
-    if (problem !== undefined) throw jobFailure(problem, attempt);
-    if (missing.length === 0) return await this.result(attempt, series, bounds, true);
+    if (problem !== undefined) return jobFailure(problem, attempt);
+    if (missing.length === 0) return undefined;
+    const { status, message, exitCode, errorType } = job;
     if (status === 'SUCCEEDED' && !whole)
-      throw jobFailure(
+      return jobFailure(
         { type: 'EngineUnavailable', message: 'it is over, but its log could not be read to its end' },
         attempt
       );
-    if (status === 'SUCCEEDED') throw incompleteRun(missing, attempt);
-    const tail = (await session.store.last(LOG_TAIL_BYTES)).toString('utf8');
-    const { exitCode, errorType, message } = job;
-    const cause = classifyJobFailure({ status, message, exitCode, errorType, logTail: tail });
-    throw jobFailure(cause, attempt, cause.evidence);
+    if (status === 'SUCCEEDED') return incompleteRun(missing, attempt);
+    const logTail = (await session.store.last(LOG_TAIL_BYTES)).toString('utf8');
+    const end = { status: status as JobEnd['status'], message, exitCode, errorType, logTail };
+    const cause = classifyJobFailure(end);
+    return jobFailure(cause, attempt, cause.evidence);
   }
 
   private async result(

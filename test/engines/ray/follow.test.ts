@@ -2,12 +2,14 @@ import { mkdtemp, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { readLineage } from '../../../engines/ray/follow/lineage.js';
+import { readLineage, writeLineage } from '../../../engines/ray/follow/lineage.js';
 import type { FollowHooks, JobReport, TrainingPlan } from '../../../engines/ray/follow/plan.js';
 import { TrainingJob } from '../../../engines/ray/follow/training-job.js';
+import type { SliceBounds } from '../../../engines/ray/follow/slice-result.js';
 import { readSeries } from '../../../engines/ray/follow/step-series.js';
 import { RayJobsClient } from '../../../engines/ray/jobs/client.js';
 import { launchSpec } from '../../../engines/ray/launch/launch-spec.js';
+import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../../helpers/ray-head.js';
 import { factsIn, tinyRecipe, TRAJECTORIES, writeTrainData } from './support.js';
 
@@ -81,6 +83,12 @@ async function storedLog(of: TrainingPlan, attempt = 1): Promise<string> {
 
 const ALL = { fromStep: 0, untilStep: 1_000_000 };
 
+async function failureOf(job: TrainingJob, bounds: SliceBounds): Promise<PipelineError> {
+  const error: unknown = await job.follow(bounds, hooks()).catch((reason: unknown) => reason);
+  if (error instanceof PipelineError) return error;
+  throw new Error('the job did not fail as the failure table has it', { cause: error });
+}
+
 describe.skipIf(missing !== '')(
   `a training job on a real Ray head${missing === '' ? '' : ` (skipped: ${missing})`}`,
   () => {
@@ -145,7 +153,8 @@ describe.skipIf(missing !== '')(
         const own = await plan('torn', 6, { IMITATE: 'torn-checkpoint-once@3' });
         const job = follower(own);
         await expect(job.follow(ALL, hooks())).rejects.toMatchObject({ name: 'PipelineError' });
-        const result = await job.follow(ALL, hooks());
+        // Nothing ended since: this failure was heard.
+        const result = await job.follow({ ...ALL, unheardSince: Date.now() }, hooks());
         expect(result).toMatchObject({ steps: 6, finished: true });
         const { attempts } = await readLineage(join(own.folder, 'lineage.json'));
         expect(attempts.map(({ firstStep, end }) => [firstStep, end?.status])).toEqual([
@@ -173,10 +182,29 @@ describe.skipIf(missing !== '')(
       'that does “%s” ends as %s',
       async (misbehaviour, type, says) => {
         const own = await plan(misbehaviour.replace('@', '-'), 3, { IMITATE: misbehaviour });
-        await expect(follower(own).follow(ALL, hooks())).rejects.toMatchObject({
-          type,
-          message: expect.stringContaining(says) as string,
-        });
+        const unheardSince = Date.now();
+        const told = await failureOf(follower(own), ALL);
+        expect(told).toMatchObject({ type, message: expect.stringContaining(says) as string });
+        // The one that found out was given up before it could say so: the next one says it, and begins no other job.
+        const again = await failureOf(follower(own), { ...ALL, unheardSince });
+        expect([again.type, again.message, again.details]).toEqual([told.type, told.message, told.details]);
+        expect((await readLineage(join(own.folder, 'lineage.json'))).attempts).toHaveLength(1);
+      },
+      LIMIT_MS
+    );
+
+    it(
+      'that was to be stopped when its follower died is stopped, and the next one says why',
+      async () => {
+        const own = await plan('condemned', 3, { IMITATE: 'conflicting-reward@1' });
+        const told = await failureOf(follower(own), ALL);
+        const path = join(own.folder, 'lineage.json');
+        const lineage = await readLineage(path);
+        for (const attempt of lineage.attempts) delete attempt.end;
+        await writeLineage(path, lineage);
+        const again = await failureOf(follower(own), { ...ALL, unheardSince: 0 });
+        expect([again.type, again.message]).toEqual([told.type, told.message]);
+        expect((await readLineage(path)).attempts).toMatchObject([{ end: { cause: { type: 'DataInvalid' } } }]);
       },
       LIMIT_MS
     );
