@@ -57,9 +57,17 @@ export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | u
   return causeError(end.cause);
 }
 
-/** Why the work of a job is not taken although all of it is there. A job that did its work and only did not come down is done. */
-export function distrustOf(end: AttemptEnd | undefined): PipelineError | undefined {
-  return end?.cause === undefined || end.cause.type === 'Stalled' ? undefined : causeError(end.cause);
+/**
+ * Why the work of a job is not taken although all of it is there. A job that did its work and only did not come down is done.
+ *
+ * @param stage what is to be made again
+ */
+export function distrustOf(end: AttemptEnd | undefined, stage: string): PipelineError | undefined {
+  if (end?.cause === undefined || end.cause.type === 'Stalled') return undefined;
+  const { cause } = end;
+  // Another job would find nothing left to do.
+  const again = `\`memagent decide RUN --action retryFromStage --from-stage ${stage}\` sets its steps aside.`;
+  return causeError(cause.type === 'CheckpointInvalid' ? { ...cause, cure: again } : cause);
 }
 
 function causeError({ type, message, ...details }: EndCause): PipelineError {

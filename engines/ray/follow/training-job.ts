@@ -50,7 +50,7 @@ export class TrainingJob {
     if (attempts.open === undefined && attempts.last !== undefined) {
       const series = await readSeries(seriesPath(plan.folder));
       if ((await missingWork(plan, series)).length === 0) {
-        const distrust = distrustOf(attempts.last.end);
+        const distrust = distrustOf(attempts.last.end, `${plan.phase}:${plan.arm}`);
         if (distrust !== undefined) throw distrust;
         return await this.result(attempts.last, series, bounds, true);
       }

@@ -25,8 +25,10 @@ describe('the cause of a job’s end', () => {
   });
 
   it('makes finished work worthless, unless the job only did not come down', () => {
-    expect(distrustOf(end('DataInvalid'))).toMatchObject({ type: 'DataInvalid' });
-    expect(distrustOf(end('Stalled'))).toBeUndefined();
-    expect(distrustOf(undefined)).toBeUndefined();
+    expect(distrustOf(end('DataInvalid'), 'train:relax')).toMatchObject({ type: 'DataInvalid' });
+    expect(distrustOf(end('Stalled'), 'train:relax')).toBeUndefined();
+    expect(distrustOf(undefined, 'train:relax')).toBeUndefined();
+    const { cure } = distrustOf(end('CheckpointInvalid'), 'train:relax')?.details ?? {};
+    expect(cure).toContain('--action retryFromStage --from-stage train:relax');
   });
 });
