@@ -50,7 +50,8 @@ function statisticsRow(label: string, pair: string, metric: string, statistics: 
     statistics.only_second === null ? '–' : String(statistics.only_second),
     probability(statistics.mcnemar_p),
     probability(statistics.equivalence_p),
-    fixed(statistics.smallest_likely_points, 1),
+    // Without a single disagreement there is nothing to judge it by.
+    statistics.smallest_likely_points === 0 ? '–' : fixed(statistics.smallest_likely_points, 1),
   ];
 }
 
