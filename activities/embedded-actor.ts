@@ -10,7 +10,7 @@ import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { resolveInput } from './resolve-input.js';
-import { stopRolloutServer } from './rollout-server.js';
+import { rolloutServerFolder, stopRolloutServer } from './rollout-server.js';
 import type { ActivityScope } from './scope.js';
 
 /** Connections to one engine, kept between activities. */
@@ -77,7 +77,13 @@ export async function actorAt(
     maxBatch: run.recipe.grpo.rolloutConcurrency,
   } as const;
   await run.enter(engineName(handle));
-  scope.watch({ run, name: `${handle.phase}-${handle.arm}`, engineFolder: folder, stop: () => stopActor(run, handle) });
+  scope.watch({
+    run,
+    name: `${handle.phase}-${handle.arm}`,
+    engineFolder: folder,
+    ...(run.recipe.rolloutServing === undefined ? {} : { serverFolder: rolloutServerFolder(run, handle) }),
+    stop: () => stopActor(run, handle),
+  });
   scope.report({ phase: 'restore', step: version });
   const engine = await ensureEngine(spec, scope.signal);
   const connection = await connect(folder, engine.endpoint, run.recipe.grpo.rolloutConcurrency);

@@ -20,7 +20,7 @@ export interface RolloutServer {
 }
 
 /** Folder of the rollout server of an arm: its lease, log and weights. */
-function folderOf(run: RunFiles, handle: ArmHandle): string {
+export function rolloutServerFolder(run: RunFiles, handle: ArmHandle): string {
   return run.path(enginePath(`${handle.arm}-${handle.phase}-rollout`));
 }
 
@@ -39,7 +39,7 @@ export async function rolloutServer(
   modelDir: string,
   scope: ActivityScope
 ): Promise<RolloutServer> {
-  const folder = folderOf(run, handle);
+  const folder = rolloutServerFolder(run, handle);
   const { rolloutServing: settings, evaluation, grpo } = run.recipe;
   const version = String(handle.step);
   scope.report({ phase: 'serve', step: handle.step });
@@ -76,7 +76,7 @@ export async function rolloutServer(
 export async function stopRolloutServer(run: RunFiles, handle: ArmHandle): Promise<void> {
   const { rolloutServing: settings } = run.recipe;
   if (settings === undefined) return;
-  const folder = folderOf(run, handle);
+  const folder = rolloutServerFolder(run, handle);
   await closeInferenceServer(folder, settings);
   await rm(join(folder, 'weights'), { recursive: true, force: true });
 }

@@ -12,6 +12,8 @@ export interface Guard {
   name: string;
   /** Absolute folder of the engine's lease and log, when there is one. */
   engineFolder?: string;
+  /** The same of a server that samples for the engine, when it has one. */
+  serverFolder?: string;
   /** Limits by phase instead of the recipe's, for work that runs elsewhere. Unit: seconds. */
   limits?: Readonly<Record<string, number>>;
   /** Whether progress would be seen now. Time in which it would not says nothing about the work. Default: always. */

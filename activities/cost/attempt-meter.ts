@@ -27,7 +27,7 @@ export class AttemptMeter {
   private readonly at = new Date().toISOString();
   private readonly total: Spent = { seconds: 0, workerCpu: 0, engineCpu: 0 };
   private readonly redone: Spent = { seconds: 0, workerCpu: 0, engineCpu: 0 };
-  private engine: EngineCpu | undefined;
+  private readonly engines: EngineCpu[] = [];
   private gpus = 0;
   private last = performance.now();
   private noted = 0;
@@ -48,13 +48,16 @@ export class AttemptMeter {
     return isWork(args) ? new AttemptMeter(activity, args) : undefined;
   }
 
-  /** From now on the engine's time counts too. */
-  guard({ engineFolder, run }: Guard): void {
+  /** From now on the time of the engine, and of the server that samples for it, counts too. */
+  guard({ engineFolder, serverFolder, run }: Guard): void {
     this.gpus = gpusOf(this.activity, run.recipe);
-    if (engineFolder === undefined || engineFolder === this.engine?.folder) return;
-    const engine = (this.engine = new EngineCpu(engineFolder));
-    // What it had spent before is not this attempt's.
-    this.tail = this.tail.then(async () => void (await engine.take()));
+    for (const folder of [engineFolder, serverFolder]) {
+      if (folder === undefined || this.engines.some((engine) => engine.folder === folder)) continue;
+      const engine = new EngineCpu(folder);
+      this.engines.push(engine);
+      // What it had spent before is not this attempt's.
+      this.tail = this.tail.then(async () => void (await engine.take()));
+    }
   }
 
   report(progress: ProgressReport): void {
@@ -80,12 +83,14 @@ export class AttemptMeter {
   }
 
   private settle(): void {
-    const { replaying, engine } = this;
+    const { replaying } = this;
+    const engines = [...this.engines];
     const now = performance.now();
     const piece = { seconds: (now - this.last) / 1000, workerCpu: workerCpu.take(this) };
     this.last = now;
     this.tail = this.tail.then(async () => {
-      const spent: Spent = { ...piece, engineCpu: (await engine?.take()) ?? 0 };
+      const taken = await Promise.all(engines.map((engine) => engine.take()));
+      const spent: Spent = { ...piece, engineCpu: taken.reduce((sum, seconds) => sum + seconds, 0) };
       for (const sums of replaying ? [this.total, this.redone] : [this.total]) {
         sums.seconds += spent.seconds;
         sums.workerCpu += spent.workerCpu;

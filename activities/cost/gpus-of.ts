@@ -5,14 +5,22 @@ const TRAINING = new Set(['runTrainingJob']);
 /** Activities during which a model is served. */
 const SERVING = new Set(['evaluateModel', 'screenData']);
 
+/** Activities of the steps of an arm: the server of its rollouts stays up between them. */
+const STEPS = new Set(['generateRollouts', 'convertRollouts', 'trainStep', 'saveCheckpoint']);
+
 /** How SGLang and vLLM are told to share a model by several GPUs. */
 const PARALLEL_OPTION = /^--(?:tp|tp-size|tensor-parallel-size)$/;
 
 /** GPUs that an activity holds while it runs; 0 on the embedded engine, which has none, and where a server is only used. */
-export function gpusOf(activity: string, { engine, cluster, serving }: Recipe): number {
+export function gpusOf(activity: string, { engine, cluster, serving, rolloutServing }: Recipe): number {
   if (TRAINING.has(activity)) return engine === 'ray' ? (cluster?.gpus ?? 0) : 0;
+  if (SERVING.has(activity)) return gpusOfServer(serving);
+  return STEPS.has(activity) ? gpusOfServer(rolloutServing) : 0;
+}
+
+function gpusOfServer(serving: Recipe['serving'] | Recipe['rolloutServing']): number {
   const ours = serving !== undefined && serving.engine !== 'embedded' && serving.endpoint === undefined;
-  return SERVING.has(activity) && ours && !isOnCpu(serving) ? servingGpus(serving.args) : 0;
+  return ours && !isOnCpu(serving) ? servingGpus(serving.args) : 0;
 }
 
 /** The recipe tells the server to use no GPU: by SGLang's option, or by showing it none. */

@@ -9,6 +9,7 @@ import { EngineCpu } from '../../activities/cost/engine-cpu.js';
 import { gpusOf } from '../../activities/cost/gpus-of.js';
 import { SharedCpu } from '../../activities/cost/shared-cpu.js';
 import { stageOf, workOf } from '../../activities/cost/stage-of.js';
+import type { RunFiles } from '../../activities/ports.js';
 import { activity } from '../../activities/scope.js';
 import { writeLease } from '../../engines/supervision/lease.js';
 import type { RunHandle } from '../../shared/contracts/activities.js';
@@ -59,6 +60,30 @@ describe('an attempt of an activity', () => {
     const [record] = await noted();
     expect(record?.state).toBe('failed');
     expect(record?.redone.workerCpu).toBeGreaterThanOrEqual(0.05);
+  });
+
+  it('notes the CPU time of its engine and of the server that samples for it', async () => {
+    const burner = spawn(process.execPath, [
+      '-e',
+      'while (process.cpuUsage().user < 3e5); console.log(1); setInterval(() => 0, 1e6)',
+    ]);
+    try {
+      const watchdog = { mode: 'observe', limits: {}, firstStepFactor: 1 };
+      const files = { recipe: { engine: 'embedded', watchdog }, path: (name: string) => join(root, name) };
+      const [engineFolder, serverFolder] = [join(root, 'engine'), join(root, 'server')];
+      await Promise.all([mkdir(engineFolder), mkdir(serverFolder)]);
+      const body = activity(async (_: object, scope) => {
+        const guard = { run: files as unknown as RunFiles, name: 'train-relax', engineFolder, serverFolder };
+        scope.watch({ ...guard, stop: () => Promise.resolve() });
+        await once(burner.stdout, 'data');
+        const lease = { host: hostname(), owner: identify(process.pid), port: 1, token: 1, specHash: '' };
+        await writeLease(serverFolder, { ...lease, engine: identify(burner.pid as number) });
+      });
+      await new MockActivityEnvironment().run(body, { run, arm: 'relax', phase: 'train', step: 0 });
+      expect((await noted()).at(-1)?.engineCpu).toBeGreaterThanOrEqual(0.3);
+    } finally {
+      burner.kill('SIGKILL');
+    }
   });
 
   it('is no work of a run without a run, and makes no folder where none is', async () => {
@@ -157,6 +182,9 @@ describe('which stage and which GPUs', () => {
     ['evaluateModel', { engine: 'ray', serving: { engine: 'vllm', args: [], env: {}, endpoint: 'http://x' } }, 0],
     ['convertRollouts', { engine: 'ray', cluster: { gpus: 8 } }, 0],
     ['trainStep', { engine: 'embedded' }, 0],
+    ['generateRollouts', { engine: 'embedded', rolloutServing: { engine: 'sglang', args: ['--tp', '2'], env: {} } }, 2],
+    ['trainStep', { engine: 'embedded', rolloutServing: { engine: 'sglang', args: [], env: {} } }, 1],
+    ['trainStep', { engine: 'embedded', rolloutServing: { engine: 'sglang', args: ['--device', 'cpu'], env: {} } }, 0],
   ])('%s of %j holds %i GPUs', (name, recipe, gpus) => {
     expect(gpusOf(name, recipe as unknown as Recipe)).toBe(gpus);
   });
