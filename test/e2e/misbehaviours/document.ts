@@ -21,7 +21,7 @@ export function misbehavioursDocument(seen: Seen, before: string): string {
     `Limits: heartbeat time-out ${HEARTBEAT_SECONDS} s; longest step ${STALL_MINUTES * 60} s (\`cluster.stepMinutes\`, 60 minutes by default); Ray’s status`,
     'every 2 s, the log as a stream. Detection is the time from what the program noted of itself to the failed attempt in the',
     'run’s progress; a job that must not go on has been stopped by then, which takes Ray some seconds. One run each, two or three',
-    'at the same time on two CPU cores that had other work: an idle machine is faster.',
+    'at the same time on two CPU cores.',
     '',
     line(['misbehaviour', 'framework', 'what happens', 'class', 'the pipeline', 'detection (s)', 'what the user sees']),
     line(['---', '---', '---', '---', '---', '--:', '---']),
