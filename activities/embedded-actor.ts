@@ -10,6 +10,7 @@ import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { resolveInput } from './resolve-input.js';
+import { deadFolders } from './dead-connections.js';
 import { rolloutServerFolder, stopRolloutServer } from './rollout-server.js';
 import type { ActivityScope } from './scope.js';
 
@@ -107,6 +108,7 @@ export async function actorAt(
 async function connect(folder: string, endpoint: string, concurrency: number): Promise<ActorConnection> {
   const known = connections.get(folder);
   if (known?.endpoint === endpoint) return known;
+  for (const dead of await deadFolders(connections.keys())) await disconnect(dead);
   if (known !== undefined) await disconnect(folder);
   const connection: ActorConnection = {
     endpoint,

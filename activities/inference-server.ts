@@ -7,6 +7,7 @@ import type { ServerLaunch } from '../shared/evaluation/types.js';
 import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient, InferenceProtocol } from '../shared/inference/types.js';
 import { modelVocabulary } from '../shared/tokenizer/model-vocabulary.js';
+import { deadFolders } from './dead-connections.js';
 
 export type ServingSettings = NonNullable<Recipe['serving']>;
 
@@ -36,6 +37,8 @@ export interface InferenceServer {
   modelName: string;
   /** Ids of the model, padding included. */
   vocabSize: number | undefined;
+  /** It was started through the folder's lease. */
+  isOurs: boolean;
   /** How it was started; absent for a server of somebody else and for the embedded engine. */
   launch?: ServerLaunch;
 }
@@ -57,7 +60,8 @@ export async function openInferenceServer(wanted: WantedServer, signal: AbortSig
   const known = connections.get(wanted.folder);
   // What somebody else runs may be another one by now.
   if (known?.endpoint === endpoint && wanted.settings?.endpoint === undefined) return known;
-  await closeConnection(wanted.folder);
+  const ours = [...connections].flatMap(([folder, { isOurs }]) => (isOurs ? [folder] : []));
+  for (const folder of [wanted.folder, ...(await deadFolders(ours))]) await closeConnection(folder);
   const server = await connect(wanted, endpoint, signal);
   connections.set(wanted.folder, server);
   return server;
@@ -114,6 +118,7 @@ async function connect(wanted: WantedServer, endpoint: string, signal: AbortSign
     inference: createInferenceClient({ ...options, model: modelName }),
     modelName,
     vocabSize,
+    isOurs,
     ...(isEmbedded || !isOurs ? {} : { launch: launchOf(settings) }),
   };
 }

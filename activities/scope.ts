@@ -43,8 +43,8 @@ class Frame {
   private progress: ProgressReport | undefined;
   private watchdog: Watchdog | undefined;
   private readonly meter: AttemptMeter | undefined;
-  /** The engine that the work needs: what was known of its going down in good order when the work began. */
-  private engine: { folder: string; handedBack: Promise<string | undefined> } | undefined;
+  /** The engines that the work needs, by folder: what was known of their going down in good order when the work began. */
+  private readonly engines = new Map<string, Promise<string | undefined>>();
 
   constructor(args: unknown) {
     this.meter = AttemptMeter.begin(this.context.info.activityType, args);
@@ -79,8 +79,8 @@ class Frame {
       },
       watch: (guard) => {
         this.meter?.guard(guard);
-        const { engineFolder: folder } = guard;
-        if (folder !== undefined) this.engine ??= { folder, handedBack: lastHandBack(folder) };
+        for (const folder of [guard.engineFolder, guard.serverFolder])
+          if (folder !== undefined && !this.engines.has(folder)) this.engines.set(folder, lastHandBack(folder));
         void this.watchdog?.end(true);
         this.watchdog = new Watchdog(guard, this.context.info.startToCloseTimeoutMs, (error) => this.stop.abort(error));
       },
@@ -125,11 +125,12 @@ class Frame {
 
   /** An engine that went down with another worker's deploy is no fault either. */
   private async deploy(error: unknown): Promise<Error | undefined> {
-    if (this.engine === undefined || !(error instanceof PipelineError) || error.type !== 'EngineUnavailable')
-      return undefined;
-    const { folder, handedBack } = this.engine;
-    const now = await lastHandBack(folder);
-    return now === undefined || now === (await handedBack) ? undefined : this.shutdown('the engine’s worker shut down');
+    if (!(error instanceof PipelineError) || error.type !== 'EngineUnavailable') return undefined;
+    for (const [folder, handedBack] of this.engines) {
+      const now = await lastHandBack(folder);
+      if (now !== undefined && now !== (await handedBack)) return this.shutdown('the engine’s worker shut down');
+    }
+    return undefined;
   }
 
   private shutdown(why: string): Error {

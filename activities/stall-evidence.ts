@@ -8,6 +8,7 @@ import { readLease } from '../engines/supervision/lease.js';
 import { lastLines } from '../shared/runtime/log-tail.js';
 import { describeGroup } from '../shared/runtime/process-group.js';
 import type { ProgressReport, Stall } from './progress-clock.js';
+import type { Guard } from './watchdog.js';
 
 /** Longest time for each look. Unit: milliseconds. */
 const LOOK_MS = 3_000;
@@ -31,13 +32,14 @@ async function look<T>(body: () => Promise<T>): Promise<Seen<T>> {
 export async function stallEvidence(
   stall: Stall,
   report: ProgressReport | undefined,
-  engineFolder: string | undefined
+  { engineFolder, serverFolder }: Pick<Guard, 'engineFolder' | 'serverFolder'>
 ): Promise<Record<string, unknown>> {
   const lease = engineFolder === undefined ? undefined : await readLease(engineFolder);
   const endpoint = lease === undefined ? undefined : `http://127.0.0.1:${lease.port}`;
-  const [processes, log, health, server, gpus] = await Promise.all([
+  const [processes, log, serverLog, health, server, gpus] = await Promise.all([
     look(async () => (lease === undefined ? [] : await describeGroup(lease.engine.pid))),
     look(async () => (engineFolder === undefined ? [] : await lastLines(join(engineFolder, LOG_FILE)))),
+    look(async () => (serverFolder === undefined ? undefined : await lastLines(join(serverFolder, LOG_FILE)))),
     look(async () => (endpoint === undefined ? undefined : await answer(`${endpoint}/health`))),
     look(async () => (endpoint === undefined ? undefined : await answer(`${endpoint}/get_server_info`))),
     look(gpuState),
@@ -52,6 +54,7 @@ export async function stallEvidence(
     engine: lease ?? null,
     processes,
     engineLog: log,
+    ...(serverLog === undefined ? {} : { rolloutServerLog: serverLog }),
     health: health ?? null,
     server: server ?? null,
     gpus,

@@ -61,8 +61,12 @@ export async function runTrainingJob(
 export async function stopTrainingJob(run: RunFiles, args: StopEngineArgs, scope: ActivityScope): Promise<void> {
   const plan = planOf(run, args, undefined);
   const { job } = await take(run, plan);
-  await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
-  await leave(plan.folder);
+  try {
+    await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
+  } finally {
+    // Nobody comes again: what reads its log would read on for as long as this process lives.
+    await leave(plan.folder);
+  }
 }
 
 /** @param modelDir undefined: no job will be begun */

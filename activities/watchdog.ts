@@ -92,9 +92,9 @@ export class Watchdog {
   }
 
   private async saveEvidence(stall: Stall): Promise<string> {
-    const { run, name, engineFolder } = this.guard;
+    const { run, name } = this.guard;
     try {
-      const seen = await stallEvidence(stall, this.clock.latest, engineFolder);
+      const seen = await stallEvidence(stall, this.clock.latest, this.guard);
       const evidence = { ...seen, ...(await this.guard.evidence?.()) };
       const path = await freePath(run, `evidence/${name}`);
       const { activityType, attempt } = Context.current().info;

@@ -71,13 +71,15 @@ function perStep(long: LongTraining): { events: number; bytes: number } {
 function isGood(long: LongTraining | undefined, many: ManyPipelines): boolean {
   const step = long === undefined ? { events: 0, bytes: 0 } : perStep(long);
   const isSmall = step.events <= MOST_EVENTS_A_STEP && step.bytes <= MOST_BYTES_A_STEP;
-  return many.differing.length === 0 && isSmall && growth(long).every(([, mebibytes]) => mebibytes <= MOST_GROWTH);
+  const isFlat =
+    long === undefined || (long.memory.length === 3 && growth(long).every(([, more]) => more <= MOST_GROWTH));
+  return many.differing.length === 0 && isSmall && isFlat;
 }
 
 /** How much each process grew from the middle of the run to its end, MiB. */
-function growth(long: LongTraining | undefined): [name: string, mebibytes: number][] {
-  const [, middle, end] = long?.memory ?? [];
-  return Object.entries(end?.mebibytes ?? {}).map(([name, size]) => [name, size - (middle?.mebibytes[name] ?? size)]);
+function growth(long: LongTraining): [name: string, mebibytes: number][] {
+  const [, middle, end] = long.memory;
+  return Object.entries(end?.mebibytes ?? {}).map(([name, size]) => [name, size - (middle?.mebibytes[name] ?? 0)]);
 }
 
 function longText(long: LongTraining): string {

@@ -20,8 +20,8 @@ export interface Classified {
   /** What the activity was doing, and where; as far as it got to say so. */
   phase?: string;
   host?: string;
-  /** The activity was given up: what it found is not known. */
-  unheard?: true;
+  /** It tells how a training job ended. */
+  jobEnd?: true;
 }
 
 /** Deepest cause of an activity or child workflow failure: what the other side really threw. */
@@ -44,6 +44,7 @@ function failure(type: FailureType, message: string, details?: FailureDetails): 
     cure: details?.cure ?? FAILURES[type].cure,
     problems: details?.problems ?? [],
     ...whereabouts(details),
+    ...(details?.jobEnd === true ? { jobEnd: true } : {}),
   };
 }
 
@@ -81,13 +82,11 @@ function classify(error: unknown): Classified {
     return {
       ...failure(stalled ? 'Stalled' : 'HostLost', `activity timed out (${root.timeoutType})`),
       ...whereabouts(root.lastHeartbeatDetails),
-      unheard: true,
     };
   }
   if (root instanceof ApplicationFailure) {
     const details = root.details?.[0] as FailureDetails | undefined;
-    if (root.type === WORKER_SHUTDOWN)
-      return { ...failure('HostLost', root.message, details), kind: 'shutdown', unheard: true };
+    if (root.type === WORKER_SHUTDOWN) return { ...failure('HostLost', root.message, details), kind: 'shutdown' };
     if (isFailureType(root.type)) return failure(root.type, root.message, details);
     return failure('EngineUnavailable', `unexpected ${root.type ?? 'error'}: ${root.message}`, details);
   }

@@ -11,6 +11,7 @@ import { stepProgress } from './step-progress.js';
 import { stopEngine } from './stop-engine.js';
 import { round, thin } from './thin.js';
 import { checkLedger } from './turn-ledger.js';
+import { UnheardEnds } from './unheard-ends.js';
 
 /** Reward points carried in progress and across continue-as-new; the full series is in the artifacts. */
 const PROGRESS_POINTS = 120;
@@ -24,6 +25,8 @@ export interface GrpoRunArgs extends ArmHandle {
   oomFallback?: OomFallback;
   /** The arm is trained by jobs that run by themselves, instead of step by step. */
   engine?: 'ray';
+  /** Carried into the next workflow run; see {@link UnheardEnds}. */
+  unheardSince?: number;
 }
 
 /** The closed arm's facts. */
@@ -59,6 +62,7 @@ class GrpoRun {
     () => this.reportAttempts()
   );
   private handle: ArmHandle;
+  private readonly ends: UnheardEnds;
   private readonly progress: ArmProgress;
   private rewards: number[] = [];
   private handedOn = false;
@@ -67,6 +71,7 @@ class GrpoRun {
   constructor(private readonly args: GrpoRunArgs) {
     this.proxies = proxiesFor(args.placement, args.limits);
     this.handle = { run: args.run, arm: args.arm, phase: args.phase };
+    this.ends = new UnheardEnds(args.unheardSince);
     this.progress = { phase: args.phase, step: 0, totalSteps: args.totalSteps, rewards: [], weightsVersion: 0 };
   }
 
@@ -103,7 +108,7 @@ class GrpoRun {
     if (done < this.args.limits.continueAsNewEvery && !workflowInfo().continueAsNewSuggested) return;
     this.handedOn = true;
     await this.reportAttempts();
-    await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run });
+    await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run, ...this.ends.unheard });
   }
 
   private async followJob(knownSteps: number): Promise<void> {
@@ -118,12 +123,13 @@ class GrpoRun {
       knownSteps,
       beforeSlice: (done) => this.handOnIfDue(done),
       slice: (bounds) =>
-        this.call('runTrainingJob', bounds.fromStep, (summary, unheardSince) => {
-          const unheard = unheardSince === undefined ? {} : { unheardSince };
-          return this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [
-            { ...this.handle, totalSteps, ...bounds, ...unheard },
-          ]);
-        }),
+        this.call('runTrainingJob', bounds.fromStep, (summary) =>
+          this.ends.ask((unheard) =>
+            this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [
+              { ...this.handle, totalSteps, ...bounds, ...unheard },
+            ])
+          )
+        ),
       onWaiting: (who) =>
         this.reporter.send({
           note: { stage, ...(who === undefined ? {} : { text: `waits for the cluster: ${who}` }) },
@@ -214,14 +220,9 @@ class GrpoRun {
     await stopEngine(this.proxies.train, this.handle, how);
   }
 
-  private call<T>(
-    activity: string,
-    step: number | undefined,
-    run: (summary: string, unheardSince?: number) => Promise<T>
-  ): Promise<T> {
+  private call<T>(activity: string, step: number | undefined, run: (summary: string) => Promise<T>): Promise<T> {
     const stage = `${this.args.phase}:${this.args.arm}`;
     const meta: CallMeta = step === undefined ? { stage, activity } : { stage, activity, step };
-    const summary = step === undefined ? stage : `${stage} step ${step}`;
-    return this.retry.run(meta, (unheardSince) => run(summary, unheardSince));
+    return this.retry.run(meta, () => run(step === undefined ? stage : `${stage} step ${step}`));
   }
 }

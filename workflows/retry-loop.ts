@@ -37,21 +37,18 @@ export class RetryLoop {
   }
 
   /**
-   * @param call is told since when, in Unix milliseconds, attempts ended without a word; undefined when the last one was heard
    * @throws ApplicationFailure of the failure table when the class is not retried or its budget is used up;
    * CancelledFailure unchanged
    */
-  async run<T>(meta: CallMeta, call: (unheardSince?: number) => Promise<T>): Promise<T> {
-    let unheardSince: number | undefined;
+  async run<T>(meta: CallMeta, call: () => Promise<T>): Promise<T> {
     for (let repeats = 0; ; repeats += 1) {
       const startedAt = Date.now();
       try {
-        return await call(unheardSince);
+        return await call();
       } catch (error) {
         const classified = classifyFailure(error);
         if (classified.kind === 'cancelled') throw error;
         this.record(meta, classified, startedAt);
-        unheardSince = classified.unheard === true ? (unheardSince ?? startedAt) : undefined;
         if (classified.kind === 'failure' && !this.mayRepeat(meta, classified.type))
           throw toWorkflowFailure(classified);
         const delay = Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(repeats, 10));

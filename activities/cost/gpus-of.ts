@@ -5,8 +5,8 @@ const TRAINING = new Set(['runTrainingJob']);
 /** Activities during which a model is served. */
 const SERVING = new Set(['evaluateModel', 'screenData']);
 
-/** Activities of the steps of an arm: the server of its rollouts stays up between them. */
-const STEPS = new Set(['generateRollouts', 'convertRollouts', 'trainStep', 'saveCheckpoint']);
+/** Activities at an arm's engine: the server of its rollouts stays up between them. The short conversion of rows is not counted. */
+const STEPS = new Set(['generateRollouts', 'trainStep', 'saveCheckpoint']);
 
 /** How SGLang and vLLM are told to share a model by several GPUs. */
 const PARALLEL_OPTION = /^--(?:tp|tp-size|tensor-parallel-size)$/;

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import { request } from 'undici';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
+import { onAbort } from '../../shared/inference/on-abort.js';
 import { identify, isAlive, isStopped, type ProcessIdentity } from '../../shared/runtime/process-identity.js';
 import { isLocked, withLock } from './folder-lock.js';
 import { noteHandBack } from './hand-back.js';
@@ -74,15 +75,20 @@ async function isUsable(lease: EngineLease, { specHash, healthMs }: WantedProces
 
 /** Whether a server answers `/health` with 200 in time. */
 export async function isHealthy(endpoint: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean> {
-  const limit = AbortSignal.timeout(timeoutMs);
+  if (signal?.aborted === true) return false;
+  // Not `AbortSignal.any` with a time-out: Node collects a time-out that only a composed signal holds, and it never fires.
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), timeoutMs);
+  const forget = onAbort(signal, () => over.abort());
   try {
-    const { statusCode, body } = await request(`${endpoint}/health`, {
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    });
+    const { statusCode, body } = await request(`${endpoint}/health`, { signal: over.signal });
     await body.dump();
     return statusCode === 200;
   } catch {
     return false;
+  } finally {
+    clearTimeout(timer);
+    forget();
   }
 }
 

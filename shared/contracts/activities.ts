@@ -215,7 +215,7 @@ export interface TrainingJobArgs extends ArmHandle {
   untilStep: number;
   /** Job that was followed last, so that it is noticed when another one does steps again. */
   submissionId?: string;
-  /** The attempts asked for from here on ended without a word: what the job ended with since then is not known. Unix milliseconds. */
+  /** Nobody said since then how the job ended: those that were asked were given up, or failed otherwise. Unix milliseconds. */
   unheardSince?: number;
 }
 

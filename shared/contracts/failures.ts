@@ -146,6 +146,8 @@ export interface FailureDetails {
   phase?: string;
   /** Host of the worker. */
   host?: string;
+  /** It tells how a training job ended. */
+  jobEnd?: true;
 }
 
 export function isFailureType(value: unknown): value is FailureType {

@@ -20,6 +20,8 @@ interface Core {
   contentKey: string;
 }
 
+/** Tokenizers kept, with the prompts that were encoded with them: every converted model is a folder of its own. */
+const KEPT = 16;
 const byPath = new Map<string, Promise<Tokenizer>>();
 const byContent = new Map<string, Core>();
 
@@ -35,6 +37,7 @@ export async function loadTokenizer(directory: string): Promise<Tokenizer> {
   const known = byPath.get(key);
   if (known !== undefined) return known;
   const loading = load(path);
+  for (const oldest of [...byPath.keys()].slice(0, Math.max(0, byPath.size - KEPT + 1))) byPath.delete(oldest);
   byPath.set(key, loading);
   try {
     return await loading;

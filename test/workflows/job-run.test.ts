@@ -1,5 +1,6 @@
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FailureDetails } from '../../shared/contracts/failures.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { timeSkippingEnvironment } from '../helpers/temporal-server.js';
 import { commandShapes } from '../histories/command-shapes.js';
@@ -74,18 +75,27 @@ describe('an arm that jobs train', () => {
     expect(progress.failedAttempts).toBeGreaterThan(8);
   });
 
-  it('is asked what it ended with when whoever followed it was given up, and only then', async () => {
+  it('is asked what it ended with until somebody says so, or follows a job that goes on', async () => {
     const { ApplicationFailure } = await import('@temporalio/activity');
-    const crashed = (): Error =>
-      ApplicationFailure.create({ type: 'EngineUnavailable', message: 'the driver crashed' });
-    const answers: Record<number, JobAnswer> = { 1: 'silent', 2: 'silent', 3: crashed() };
+    const failure = (details: FailureDetails[]): Error =>
+      ApplicationFailure.create({ type: 'EngineUnavailable', message: 'it failed', details });
+    const answers: Record<number, JobAnswer> = {
+      1: 'silent',
+      2: { waitingFor: 'the train run of vime in another-run' },
+      3: failure([]),
+      4: failure([{ jobEnd: true }]),
+      5: 'silent',
+    };
     const books = new JobBooks(jobRecipe(), (_args, call) => answers[call] ?? {});
     const { progress } = await run(books);
     expect(progress.state).toBe('completed');
-    const [first, second, third, ...later] = books.asked.map(({ unheardSince }) => unheardSince);
+    const [first, second, third, fourth, fifth, sixth, ...later] = books.asked.map(({ unheardSince }) => unheardSince);
     expect(first).toBeUndefined();
     expect(second).toBeTypeOf('number');
-    expect(third).toBe(second);
+    expect([third, fourth]).toEqual([second, second]);
+    expect(fifth).toBeUndefined();
+    expect(sixth).toBeGreaterThan(second as number);
+    expect(later.length).toBeGreaterThan(0);
     expect(new Set(later)).toEqual(new Set([undefined]));
   });
 

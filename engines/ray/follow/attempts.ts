@@ -5,7 +5,7 @@ import type { RayJobsClient } from '../jobs/client.js';
 import { isOver } from '../jobs/job-info.js';
 import type { JobSpec, ResumePoint } from '../types.js';
 import { leasePath, takeLease } from './cluster-lease.js';
-import { endCause, jobFailure, unheardEnd } from './job-end.js';
+import { endCause, jobFailure } from './job-end.js';
 import { submissionId, writeLineage, type AttemptEnd, type JobAttempt, type Lineage } from './lineage.js';
 import { METADATA, type FollowHooks, type TrainingPlan } from './plan.js';
 import { resumePoint } from './resume-point.js';
@@ -57,20 +57,29 @@ export class Attempts {
   /**
    * The job to follow: the one under way, else a new one that goes on from the newest checkpoint.
    *
-   * @param unheardSince see {@link unheardEnd}
-   * @throws PipelineError PinMismatch when the cluster has another job of that id; the cause of the last job's end when nobody
-   * was told; CouldNotLook, RayRefused, StorageFailed
+   * @throws PipelineError PinMismatch when the cluster has another job of that id; CouldNotLook, RayRefused, StorageFailed
    */
-  async current(unheardSince?: number): Promise<JobAttempt> {
+  async current(): Promise<JobAttempt> {
     const { open } = this;
-    if (open !== undefined && open.condemned === undefined) {
-      if (!open.confirmed) await this.submit(open);
-      return open;
-    }
-    if (open?.condemned !== undefined) await this.stopAndEnd(open, open.condemned.message);
-    const unheard = unheardEnd(this.last?.end, unheardSince);
-    if (unheard !== undefined) throw unheard;
-    return await this.begin();
+    if (open === undefined) return await this.begin();
+    if (!open.confirmed) await this.submit(open);
+    return open;
+  }
+
+  /**
+   * Ends a job that was to be stopped and was not.
+   *
+   * @throws PipelineError its fault: whoever found it could not say so, because the stop failed or they were gone; CouldNotLook,
+   * RayRefused, StorageFailed
+   */
+  async settle(): Promise<void> {
+    const { open } = this;
+    if (open?.condemned === undefined) return;
+    const { condemned } = open;
+    const { patienceMs, signal } = this.hooks;
+    await patiently(patienceMs, signal, () => this.stopAndEnd(open, condemned.message));
+    // A stall is told before its job is stopped.
+    if (condemned.type !== 'Stalled') throw jobFailure(condemned, open);
   }
 
   /** Says that a job is over. */
@@ -91,7 +100,8 @@ export class Attempts {
     const job = await this.client.stop(attempt.submissionId, STOP_LIMIT_MS);
     const status = job !== undefined && isOver(job.status) ? job.status : 'LOST';
     const { condemned } = attempt;
-    const cause = condemned === undefined ? {} : { cause: endCause(jobFailure(condemned, attempt)) };
+    const isAtFault = condemned !== undefined && condemned.type !== 'Stalled';
+    const cause = isAtFault ? { cause: endCause(jobFailure(condemned, attempt), true) } : {};
     await this.end(attempt, { status, message, ...cause });
   }
 

@@ -1,3 +1,4 @@
+import { FAILURES } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { newestCheckpoint } from '../checkpoints.js';
 import type { JobProblem } from './job-problem.js';
@@ -29,13 +30,18 @@ export async function missingWork(
 export function jobFailure(problem: JobProblem, attempt: JobAttempt, evidence: readonly string[] = []): PipelineError {
   return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
     where: attempt.submissionId,
+    jobEnd: true,
     ...(problem.cure === undefined ? {} : { cure: problem.cure }),
     ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
   });
 }
 
-/** An error as the book of jobs keeps it. */
-export function endCause({ type, message, details }: PipelineError): EndCause {
+/**
+ * An error as the book of jobs keeps it.
+ *
+ * @param isDistrusted the work itself is at fault, and not only missing
+ */
+export function endCause({ type, message, details }: PipelineError, isDistrusted: boolean): EndCause {
   const { problems, where, cure } = details;
   return {
     type,
@@ -43,14 +49,15 @@ export function endCause({ type, message, details }: PipelineError): EndCause {
     ...(problems === undefined ? {} : { problems }),
     ...(where === undefined ? {} : { where }),
     ...(cure === undefined ? {} : { cure }),
+    ...(isDistrusted ? { isDistrusted: true } : {}),
   };
 }
 
 /**
  * The error of a job that ended while nobody was heard of: its follower found out, and was given up before it could say so.
  *
- * @param unheardSince when the first follower that was not heard was asked for; Unix milliseconds. Clocks of hosts that differ
- * by more than the job took make this `undefined`, as for a cause that was heard.
+ * @param unheardSince when the first follower that was not heard was asked for; Unix milliseconds, by the server's clock. A host
+ * whose clock is behind it by more than the job still ran hides the cause; one that is ahead may have it said twice.
  */
 export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | undefined): PipelineError | undefined {
   if (end?.cause === undefined || unheardSince === undefined || Date.parse(end.at) < unheardSince) return undefined;
@@ -58,20 +65,24 @@ export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | u
 }
 
 /**
- * Why the work of a job is not taken although all of it is there. A job that did its work and only did not come down is done.
+ * Why the work of a job is not taken although all of it is there.
  *
- * @param stage what is to be made again
+ * @param stage what is to be made again: another job would find nothing left to do
  */
 export function distrustOf(end: AttemptEnd | undefined, stage: string): PipelineError | undefined {
-  if (end?.cause === undefined || end.cause.type === 'Stalled') return undefined;
-  const { cause } = end;
-  // Another job would find nothing left to do.
+  if (end?.cause?.isDistrusted !== true) return undefined;
   const again = `\`memagent decide RUN --action retryFromStage --from-stage ${stage}\` sets its steps aside.`;
-  return causeError(cause.type === 'CheckpointInvalid' ? { ...cause, cure: again } : cause);
+  // A run that fails at once waits for no decision.
+  return causeError(FAILURES[end.cause.type].afterwards === 'halt' ? { ...end.cause, cure: again } : end.cause);
 }
 
-function causeError({ type, message, ...details }: EndCause): PipelineError {
-  return new PipelineError(type, message, details);
+function causeError({ type, message, problems, where, cure }: EndCause): PipelineError {
+  return new PipelineError(type, message, {
+    jobEnd: true,
+    ...(problems === undefined ? {} : { problems }),
+    ...(where === undefined ? {} : { where }),
+    ...(cure === undefined ? {} : { cure }),
+  });
 }
 
 /** The error of a job that says it succeeded, with what is missing of its work. */
@@ -83,6 +94,7 @@ export function incompleteRun(missing: readonly string[], attempt: JobAttempt): 
     {
       problems: missing.slice(0, 30),
       where: attempt.submissionId,
+      jobEnd: true,
       cure: 'Look at the job’s log in the run’s folder; decide retry to go on from the newest complete checkpoint.',
     }
   );

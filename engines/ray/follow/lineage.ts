@@ -34,6 +34,8 @@ export interface AttemptEnd {
 export interface EndCause extends Pick<FailureDetails, 'problems' | 'where' | 'cure'> {
   type: FailureType;
   message: string;
+  /** The work itself is at fault, and not only missing: what is there of it is not taken. */
+  isDistrusted?: true;
 }
 
 /** The jobs of one training run, each going on from the one before. */

@@ -7,7 +7,7 @@ import type { JobEnd } from '../types.js';
 import { Attempts, lostJob } from './attempts.js';
 import { CheckpointWatch } from './checkpoint-watch.js';
 import { leasePath, releaseLease } from './cluster-lease.js';
-import { distrustOf, endCause, incompleteRun, jobFailure, missingWork } from './job-end.js';
+import { distrustOf, endCause, incompleteRun, jobFailure, missingWork, unheardEnd } from './job-end.js';
 import { jobProblem } from './job-problem.js';
 import { readLineage, type JobAttempt } from './lineage.js';
 import type { FollowHooks, TrainingPlan } from './plan.js';
@@ -47,17 +47,14 @@ export class TrainingJob {
     const { plan } = this;
     await hooks.fence();
     const attempts = new Attempts(plan, await readLineage(lineagePath(plan.folder)), this.client, hooks);
+    await attempts.settle();
     if (attempts.open === undefined && attempts.last !== undefined) {
-      const series = await readSeries(seriesPath(plan.folder));
-      if ((await missingWork(plan, series)).length === 0) {
-        const distrust = distrustOf(attempts.last.end, `${plan.phase}:${plan.arm}`);
-        if (distrust !== undefined) throw distrust;
-        return await this.result(attempts.last, series, bounds, true);
-      }
+      const finished = await this.finished(attempts.last, bounds);
+      if (finished !== undefined) return finished;
     }
     const waitingFor = await attempts.claim();
     if (waitingFor !== undefined) return { ...NOTHING_DONE, waitingFor };
-    const attempt = await attempts.current(bounds.unheardSince);
+    const attempt = await attempts.current();
     const session = await this.sessionOf(attempt);
     try {
       return await this.slice(session, attempts, bounds, hooks);
@@ -68,6 +65,24 @@ export class TrainingJob {
       );
       if (attempt.end !== undefined) await this.close();
     }
+  }
+
+  /**
+   * The result of a run whose last job is over and did all its work; undefined when another job is to go on.
+   *
+   * @throws PipelineError what is wrong with the work; why the job ended, when nobody was told
+   */
+  private async finished(last: JobAttempt, bounds: SliceBounds): Promise<TrainingJobResult | undefined> {
+    const { plan } = this;
+    const series = await readSeries(seriesPath(plan.folder));
+    if ((await missingWork(plan, series)).length > 0) {
+      const unheard = unheardEnd(last.end, bounds.unheardSince);
+      if (unheard !== undefined) throw unheard;
+      return undefined;
+    }
+    const distrust = distrustOf(last.end, `${plan.phase}:${plan.arm}`);
+    if (distrust !== undefined) throw distrust;
+    return await this.result(last, series, bounds, true);
   }
 
   /** Both the job and its log are in sight now. */
@@ -142,7 +157,7 @@ export class TrainingJob {
       if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job);
       const problem = jobProblem(attempt, session.reader, false, session.earlier);
       if (problem !== undefined) {
-        await attempts.condemn(attempt, problem);
+        await patiently(hooks.patienceMs, hooks.signal, () => attempts.condemn(attempt, problem));
         throw jobFailure(problem, attempt);
       }
       const series = session.series();
@@ -164,9 +179,16 @@ export class TrainingJob {
     const attempt = attempts.open as JobAttempt;
     const error = await patiently(hooks.patienceMs, hooks.signal, () => lostJob(attempt, this.client, hooks.signal));
     await session.close();
-    await attempts.end(attempt, { status: 'LOST', message: error.message });
-    if ((await missingWork(this.plan, session.series())).length > 0) throw error;
-    return await this.result(attempt, session.series(), bounds, true);
+    const series = session.series();
+    const isMissing = (await missingWork(this.plan, series)).length > 0;
+    // A log that was cut off says nothing against the work; one with every step does.
+    const problem = isMissing ? undefined : jobProblem(attempt, session.reader, true, session.earlier);
+    const fault = problem === undefined ? undefined : jobFailure(problem, attempt);
+    const cause = fault === undefined ? {} : { cause: endCause(fault, true) };
+    await attempts.end(attempt, { status: 'LOST', message: error.message, ...cause });
+    if (isMissing) throw error;
+    if (fault !== undefined) throw fault;
+    return await this.result(attempt, series, bounds, true);
   }
 
   /**
@@ -183,9 +205,11 @@ export class TrainingJob {
     const whole = await session.drain(DRAIN_MS);
     const series = session.series();
     const missing = await missingWork(this.plan, series);
-    const error = await this.badEnd(session, job, missing, whole);
+    const problem = jobProblem(attempt, session.reader, true, session.earlier);
+    const error =
+      problem === undefined ? await this.badEnd(session, job, missing, whole) : jobFailure(problem, attempt);
     const { status, message } = job;
-    const cause = error === undefined ? {} : { cause: endCause(error) };
+    const cause = error === undefined ? {} : { cause: endCause(error, problem !== undefined) };
     await attempts.end(attempt, { status: status as JobEnd['status'], message, ...cause });
     if (error !== undefined) throw error;
     return await this.result(attempt, series, bounds, true);
@@ -202,8 +226,6 @@ export class TrainingJob {
     whole: boolean
   ): Promise<PipelineError | undefined> {
     const { attempt } = session;
-    const problem = jobProblem(attempt, session.reader, true, session.earlier);
-    if (problem !== undefined) return jobFailure(problem, attempt);
     if (missing.length === 0) return undefined;
     const { status, message, exitCode, errorType } = job;
     if (status === 'SUCCEEDED' && !whole)

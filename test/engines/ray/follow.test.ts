@@ -8,6 +8,7 @@ import { TrainingJob } from '../../../engines/ray/follow/training-job.js';
 import type { SliceBounds } from '../../../engines/ray/follow/slice-result.js';
 import { readSeries } from '../../../engines/ray/follow/step-series.js';
 import { RayJobsClient } from '../../../engines/ray/jobs/client.js';
+import { CouldNotLook } from '../../../engines/ray/jobs/errors.js';
 import { launchSpec } from '../../../engines/ray/launch/launch-spec.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { rayEnvironment, startRayHead, type RayHead } from '../../helpers/ray-head.js';
@@ -194,6 +195,27 @@ describe.skipIf(missing !== '')(
     );
 
     it(
+      'that could not be stopped at once is stopped by the next one, which says why',
+      async () => {
+        const own = await plan('stop-refused', 30, { IMITATE: 'nan-loss@1', IMITATE_STEP_SECONDS: '0.4' });
+        const refusing = new Proxy(client, {
+          get: (target, name) => {
+            if (name === 'stop') return () => Promise.reject(new CouldNotLook('the head', 'no answer'));
+            const member: unknown = Reflect.get(target, name);
+            return typeof member === 'function' ? (member.bind(target) as unknown) : member;
+          },
+        });
+        const first = new TrainingJob(own, refusing);
+        await expect(first.follow(ALL, hooks({ patienceMs: 0 }))).rejects.toThrow('the head: no answer');
+        await first.close();
+        expect(await failureOf(follower(own), ALL)).toMatchObject({ type: 'NonFiniteLoss' });
+        const { attempts } = await readLineage(join(own.folder, 'lineage.json'));
+        expect(attempts).toMatchObject([{ end: { status: 'STOPPED', cause: { isDistrusted: true } } }]);
+      },
+      LIMIT_MS
+    );
+
+    it(
       'that was to be stopped when its follower died is stopped, and the next one says why',
       async () => {
         const own = await plan('condemned', 3, { IMITATE: 'conflicting-reward@1' });
@@ -202,7 +224,7 @@ describe.skipIf(missing !== '')(
         const lineage = await readLineage(path);
         for (const attempt of lineage.attempts) delete attempt.end;
         await writeLineage(path, lineage);
-        const again = await failureOf(follower(own), { ...ALL, unheardSince: 0 });
+        const again = await failureOf(follower(own), ALL);
         expect([again.type, again.message]).toEqual([told.type, told.message]);
         expect((await readLineage(path)).attempts).toMatchObject([{ end: { cause: { type: 'DataInvalid' } } }]);
       },

@@ -5,9 +5,9 @@ import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 
 const AT = Date.parse('2026-01-02T03:04:05Z');
 
-function end(type: PipelineError['type']): AttemptEnd {
+function end(type: PipelineError['type'], isDistrusted = false): AttemptEnd {
   const error = new PipelineError(type, 'job j: why', { where: 'j', problems: ['a line of the log'] });
-  return { status: 'FAILED', at: new Date(AT).toISOString(), message: 'exit 1', cause: endCause(error) };
+  return { status: 'FAILED', at: new Date(AT).toISOString(), message: 'exit 1', cause: endCause(error, isDistrusted) };
 }
 
 describe('the cause of a job’s end', () => {
@@ -24,11 +24,11 @@ describe('the cause of a job’s end', () => {
     expect(unheardEnd(undefined, 0)).toBeUndefined();
   });
 
-  it('makes finished work worthless, unless the job only did not come down', () => {
-    expect(distrustOf(end('DataInvalid'), 'train:relax')).toMatchObject({ type: 'DataInvalid' });
-    expect(distrustOf(end('Stalled'), 'train:relax')).toBeUndefined();
+  it('makes finished work worthless where the work is at fault, and not where some of it was only not there yet', () => {
+    expect(distrustOf(end('DataInvalid', true), 'train:relax')).toMatchObject({ type: 'DataInvalid' });
+    expect(distrustOf(end('EngineUnavailable'), 'train:relax')).toBeUndefined();
     expect(distrustOf(undefined, 'train:relax')).toBeUndefined();
-    const { cure } = distrustOf(end('CheckpointInvalid'), 'train:relax')?.details ?? {};
+    const { cure } = distrustOf(end('RowCountMismatch', true), 'train:relax')?.details ?? {};
     expect(cure).toContain('--action retryFromStage --from-stage train:relax');
   });
 });
