@@ -10,7 +10,7 @@ import type { InferenceClient } from '../shared/inference/types.js';
 import { armPaths, enginePath } from './paths.js';
 import type { ActivityPorts, RunFiles } from './ports.js';
 import { resolveInput } from './resolve-input.js';
-import { deadFolders } from './dead-connections.js';
+import { takeDead } from './dead-connections.js';
 import { rolloutServerFolder, stopRolloutServer } from './rollout-server.js';
 import type { ActivityScope } from './scope.js';
 
@@ -108,7 +108,7 @@ export async function actorAt(
 async function connect(folder: string, endpoint: string, concurrency: number): Promise<ActorConnection> {
   const known = connections.get(folder);
   if (known?.endpoint === endpoint) return known;
-  for (const dead of await deadFolders(connections.keys())) await disconnect(dead);
+  for (const dead of await takeDead(connections)) await close(dead);
   if (known !== undefined) await disconnect(folder);
   const connection: ActorConnection = {
     endpoint,
@@ -129,7 +129,11 @@ async function connect(folder: string, endpoint: string, concurrency: number): P
 async function disconnect(folder: string): Promise<void> {
   const known = connections.get(folder);
   connections.delete(folder);
-  await Promise.all([known?.client.close(), known?.inference.close()]);
+  if (known !== undefined) await close(known);
+}
+
+async function close({ client, inference }: ActorConnection): Promise<void> {
+  await Promise.all([client.close(), inference.close()]);
 }
 
 /** Stops an arm's engine, and the server of its rollouts where it has one, and takes away what interrupted activities left unfinished. */

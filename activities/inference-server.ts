@@ -7,7 +7,7 @@ import type { ServerLaunch } from '../shared/evaluation/types.js';
 import { createInferenceClient } from '../shared/inference/client.js';
 import type { InferenceClient, InferenceProtocol } from '../shared/inference/types.js';
 import { modelVocabulary } from '../shared/tokenizer/model-vocabulary.js';
-import { deadFolders } from './dead-connections.js';
+import { takeDead } from './dead-connections.js';
 
 export type ServingSettings = NonNullable<Recipe['serving']>;
 
@@ -37,14 +37,13 @@ export interface InferenceServer {
   modelName: string;
   /** Ids of the model, padding included. */
   vocabSize: number | undefined;
-  /** It was started through the folder's lease. */
-  isOurs: boolean;
   /** How it was started; absent for a server of somebody else and for the embedded engine. */
   launch?: ServerLaunch;
 }
 
-/** Connections by folder, kept between activities. */
+/** Connections by folder, kept between activities: to servers that were started here, and to those of somebody else. */
 const connections = new Map<string, InferenceServer>();
+const foreign = new Map<string, InferenceServer>();
 
 /** Few attempts: an engine of ours that is gone is started again by the repeated activity, not waited for. */
 const OWN_RETRY = { attempts: 2 };
@@ -57,13 +56,14 @@ const OWN_RETRY = { attempts: 2 };
  */
 export async function openInferenceServer(wanted: WantedServer, signal: AbortSignal): Promise<InferenceServer> {
   const endpoint = wanted.settings?.endpoint ?? (await startedEndpoint(wanted, signal));
+  const isOurs = wanted.settings?.endpoint === undefined;
   const known = connections.get(wanted.folder);
   // What somebody else runs may be another one by now.
-  if (known?.endpoint === endpoint && wanted.settings?.endpoint === undefined) return known;
-  const ours = [...connections].flatMap(([folder, { isOurs }]) => (isOurs ? [folder] : []));
-  for (const folder of [wanted.folder, ...(await deadFolders(ours))]) await closeConnection(folder);
+  if (known?.endpoint === endpoint && isOurs) return known;
+  for (const dead of await takeDead(connections)) await dead.inference.close();
+  await closeConnection(wanted.folder);
   const server = await connect(wanted, endpoint, signal);
-  connections.set(wanted.folder, server);
+  (isOurs ? connections : foreign).set(wanted.folder, server);
   return server;
 }
 
@@ -75,9 +75,11 @@ export async function closeInferenceServer(folder: string, settings: ServingSett
 }
 
 async function closeConnection(folder: string): Promise<void> {
-  const known = connections.get(folder);
-  connections.delete(folder);
-  await known?.inference.close();
+  for (const kept of [connections, foreign]) {
+    const known = kept.get(folder);
+    kept.delete(folder);
+    await known?.inference.close();
+  }
 }
 
 async function startedEndpoint(wanted: WantedServer, signal: AbortSignal): Promise<string> {
@@ -118,7 +120,6 @@ async function connect(wanted: WantedServer, endpoint: string, signal: AbortSign
     inference: createInferenceClient({ ...options, model: modelName }),
     modelName,
     vocabSize,
-    isOurs,
     ...(isEmbedded || !isOurs ? {} : { launch: launchOf(settings) }),
   };
 }

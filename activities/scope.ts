@@ -63,8 +63,9 @@ class Frame {
     } catch (error) {
       throw this.cancellation() ?? (await this.deploy(error)) ?? toFailure(this.stall() ?? error, this.whereabouts());
     } finally {
-      clearInterval(ticker);
+      // Stopping what stalled may take minutes: without heartbeats the stall would look like a lost host.
       await this.watchdog?.end(finished);
+      clearInterval(ticker);
       await this.meter?.end(finished);
     }
   }

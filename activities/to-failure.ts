@@ -25,7 +25,7 @@ function cutDetails(details: FailureDetails): FailureDetails {
   if (details.cure !== undefined) cut.cure = cutBytes(details.cure, 500);
   if (details.phase !== undefined) cut.phase = cutBytes(details.phase, 40);
   if (details.host !== undefined) cut.host = cutBytes(details.host, 80);
-  if (details.jobEnd !== undefined) cut.jobEnd = details.jobEnd;
+  if (details.jobEnd !== undefined) cut.jobEnd = cutBytes(details.jobEnd, 500);
   return cut;
 }
 

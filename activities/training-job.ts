@@ -20,6 +20,8 @@ const PARKED_MS = 60_000;
 interface Followed {
   job: TrainingJob;
   client: RayJobsClient;
+  /** Attempts that use it: one that was given up may not know it yet when its repetition has come. */
+  users: number;
   parked: NodeJS.Timeout | undefined;
 }
 
@@ -39,7 +41,8 @@ export async function runTrainingJob(
   const run = await openRun(args.run);
   const plan = planOf(run, args, await modelFolder(run.recipe, ports.projectRoot, { signal: scope.signal }));
   const hooks = hooksOf(run, args, scope);
-  const { job } = await take(run, plan);
+  const entry = await take(run, plan);
+  const { job } = entry;
   const { startMinutes = 60, stepMinutes = 60 } = run.recipe.cluster ?? {};
   scope.watch({
     run,
@@ -53,19 +56,19 @@ export async function runTrainingJob(
   try {
     return await job.follow(args, hooks);
   } finally {
-    park(plan.folder);
+    park(plan.folder, entry);
   }
 }
 
 /** Stops the arm's job, if it is the run's own and runs, and gives the cluster back. For that no model is needed. */
 export async function stopTrainingJob(run: RunFiles, args: StopEngineArgs, scope: ActivityScope): Promise<void> {
   const plan = planOf(run, args, undefined);
-  const { job } = await take(run, plan);
+  const entry = await take(run, plan);
   try {
-    await job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
+    await entry.job.stop(args.onlyIfOver === true, hooksOf(run, args, scope));
   } finally {
     // Nobody comes again: what reads its log would read on for as long as this process lives.
-    await leave(plan.folder);
+    await leave(plan.folder, entry);
   }
 }
 
@@ -124,21 +127,21 @@ async function take(run: RunFiles, plan: TrainingPlan): Promise<Followed> {
   const client = known?.client ?? (await openClient(run.recipe));
   // The plan is new: after OutOfMemory the recipe has other settings.
   if (known !== undefined) known.job.plan = plan;
-  const entry = known ?? { client, job: new TrainingJob(plan, client), parked: undefined };
+  const entry = known ?? { client, job: new TrainingJob(plan, client), users: 0, parked: undefined };
+  entry.users += 1;
   followed.set(plan.folder, entry);
   return entry;
 }
 
-function park(folder: string): void {
-  const entry = followed.get(folder);
-  if (entry !== undefined) entry.parked = setTimeout(() => void leave(folder), PARKED_MS).unref();
+function park(folder: string, entry: Followed): void {
+  entry.users -= 1;
+  if (entry.users === 0) entry.parked = setTimeout(() => void leave(folder, entry), PARKED_MS).unref();
 }
 
 /** Ends following; the job goes on. */
-async function leave(folder: string): Promise<void> {
-  const entry = followed.get(folder);
-  followed.delete(folder);
-  clearTimeout(entry?.parked);
-  await entry?.job.close();
-  await entry?.client.close();
+async function leave(folder: string, entry: Followed): Promise<void> {
+  if (followed.get(folder) === entry) followed.delete(folder);
+  clearTimeout(entry.parked);
+  await entry.job.close();
+  await entry.client.close();
 }

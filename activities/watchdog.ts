@@ -36,6 +36,7 @@ export class Watchdog {
   private readonly clock: ProgressClock;
   private readonly timer: NodeJS.Timeout;
   private acting = false;
+  private isOver = false;
   private ending: Promise<void> | undefined;
 
   /**
@@ -65,6 +66,7 @@ export class Watchdog {
    * @param finished the body came to its end
    */
   async end(finished: boolean): Promise<void> {
+    this.isOver = true;
     clearInterval(this.timer);
     if (finished) this.clock.finishPiece();
     await this.ending;
@@ -76,6 +78,8 @@ export class Watchdog {
     this.acting = true;
     try {
       const saved = await this.saveEvidence(stall);
+      // The body came to its end meanwhile: there is nothing to give up any more.
+      if (this.isOver) return;
       const what = `${this.guard.name}: no progress in phase ${stall.phase} for ${stall.seconds} s (limit ${stall.limit} s); ${saved}`;
       if (this.guard.run.recipe.watchdog.mode === 'observe') await this.tell(what);
       else await (this.ending = this.giveUp(what));

@@ -20,8 +20,8 @@ export interface Classified {
   /** What the activity was doing, and where; as far as it got to say so. */
   phase?: string;
   host?: string;
-  /** It tells how a training job ended. */
-  jobEnd?: true;
+  /** The training job whose end it tells. */
+  jobEnd?: string;
 }
 
 /** Deepest cause of an activity or child workflow failure: what the other side really threw. */
@@ -44,7 +44,7 @@ function failure(type: FailureType, message: string, details?: FailureDetails): 
     cure: details?.cure ?? FAILURES[type].cure,
     problems: details?.problems ?? [],
     ...whereabouts(details),
-    ...(details?.jobEnd === true ? { jobEnd: true } : {}),
+    ...(typeof details?.jobEnd === 'string' ? { jobEnd: details.jobEnd } : {}),
   };
 }
 

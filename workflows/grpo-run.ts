@@ -11,7 +11,7 @@ import { stepProgress } from './step-progress.js';
 import { stopEngine } from './stop-engine.js';
 import { round, thin } from './thin.js';
 import { checkLedger } from './turn-ledger.js';
-import { UnheardEnds } from './unheard-ends.js';
+import { UnheardEnds, type UnheardState } from './unheard-ends.js';
 
 /** Reward points carried in progress and across continue-as-new; the full series is in the artifacts. */
 const PROGRESS_POINTS = 120;
@@ -26,7 +26,7 @@ export interface GrpoRunArgs extends ArmHandle {
   /** The arm is trained by jobs that run by themselves, instead of step by step. */
   engine?: 'ray';
   /** Carried into the next workflow run; see {@link UnheardEnds}. */
-  unheardSince?: number;
+  ends?: UnheardState;
 }
 
 /** The closed arm's facts. */
@@ -71,7 +71,7 @@ class GrpoRun {
   constructor(private readonly args: GrpoRunArgs) {
     this.proxies = proxiesFor(args.placement, args.limits);
     this.handle = { run: args.run, arm: args.arm, phase: args.phase };
-    this.ends = new UnheardEnds(args.unheardSince);
+    this.ends = new UnheardEnds(args.ends);
     this.progress = { phase: args.phase, step: 0, totalSteps: args.totalSteps, rewards: [], weightsVersion: 0 };
   }
 
@@ -108,7 +108,11 @@ class GrpoRun {
     if (done < this.args.limits.continueAsNewEvery && !workflowInfo().continueAsNewSuggested) return;
     this.handedOn = true;
     await this.reportAttempts();
-    await continueAsNew<typeof grpoRun>({ ...this.args, run: this.handle.run, ...this.ends.unheard });
+    await continueAsNew<typeof grpoRun>({
+      ...this.args,
+      run: this.handle.run,
+      ...(this.args.engine === 'ray' ? { ends: this.ends.state } : {}),
+    });
   }
 
   private async followJob(knownSteps: number): Promise<void> {
@@ -124,9 +128,9 @@ class GrpoRun {
       beforeSlice: (done) => this.handOnIfDue(done),
       slice: (bounds) =>
         this.call('runTrainingJob', bounds.fromStep, (summary) =>
-          this.ends.ask((unheard) =>
+          this.ends.ask((ends) =>
             this.proxies.job.runTrainingJob.executeWithOptions({ summary }, [
-              { ...this.handle, totalSteps, ...bounds, ...unheard },
+              { ...this.handle, totalSteps, ...bounds, ...ends },
             ])
           )
         ),

@@ -1,28 +1,38 @@
 import type { TrainingJobArgs, TrainingJobResult } from '../shared/contracts/activities.js';
 import { classifyFailure } from './classify-failure.js';
 
+export type UnheardState = Pick<TrainingJobArgs, 'unheardSince' | 'heardEnd'>;
+
 /**
  * Since when nobody said how an arm's training job ended. Whoever follows a job may find out and be given up, or fail otherwise,
  * before it could tell; then the next one is asked for it. A failure that tells it, and a slice of a job that goes on, end that.
  */
 export class UnheardEnds {
-  constructor(private since: number | undefined) {}
+  private readonly known: UnheardState;
 
-  get unheard(): Pick<TrainingJobArgs, 'unheardSince'> {
-    return this.since === undefined ? {} : { unheardSince: this.since };
+  /** @param before as an earlier workflow run of the arm left it */
+  constructor(before: UnheardState = {}) {
+    this.known = { ...before };
   }
 
-  async ask(
-    call: (unheard: Pick<TrainingJobArgs, 'unheardSince'>) => Promise<TrainingJobResult>
-  ): Promise<TrainingJobResult> {
+  get state(): UnheardState {
+    return { ...this.known };
+  }
+
+  async ask(call: (state: UnheardState) => Promise<TrainingJobResult>): Promise<TrainingJobResult> {
     const askedAt = Date.now();
     try {
-      const result = await call(this.unheard);
+      const result = await call(this.state);
       // One that only waits for the cluster did not look at the job.
-      if (result.waitingFor === undefined) this.since = undefined;
+      if (result.waitingFor === undefined) delete this.known.unheardSince;
       return result;
     } catch (error) {
-      this.since = classifyFailure(error).jobEnd === true ? undefined : (this.since ?? askedAt);
+      const { jobEnd } = classifyFailure(error);
+      if (jobEnd === undefined) this.known.unheardSince ??= askedAt;
+      else {
+        delete this.known.unheardSince;
+        this.known.heardEnd = jobEnd;
+      }
       throw error;
     }
   }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,11 @@ export async function readLease(folder: string): Promise<EngineLease | undefined
     // Missing or torn: nobody holds it.
     return undefined;
   }
+}
+
+/** Whether there is one, also when it cannot be read. */
+export function hasLease(folder: string): boolean {
+  return existsSync(join(folder, LEASE_FILE));
 }
 
 export async function writeLease(folder: string, lease: EngineLease): Promise<void> {

@@ -36,6 +36,22 @@ export interface Cancelled {
 
 const LOOK_MS = 20;
 const CLEAN_LIMIT_MS = 20_000;
+/** An activity that is being cancelled may have no file open for a moment: what stays clean this long is clean. */
+const STAYS_CLEAN_MS = 500;
+
+/** Since when nothing of a root's runs is left. */
+async function untilClean(root: string, deadline: number): Promise<{ cleanAt: number; left: string[] }> {
+  let cleanAt: number | undefined;
+  for (;;) {
+    const now = performance.now();
+    const left = leftovers(root);
+    if (left.length > 0) cleanAt = undefined;
+    else cleanAt ??= now;
+    if (cleanAt !== undefined && now - cleanAt >= STAYS_CLEAN_MS) return { cleanAt, left };
+    if (now >= deadline) return { cleanAt: now, left };
+    await pause(LOOK_MS);
+  }
+}
 
 /** Cancels one run at a point and says how long it took until nothing of it was left. */
 export async function cancelDrill(
@@ -60,8 +76,8 @@ export async function cancelDrill(
       if (!(error instanceof WorkflowFailedError)) throw error;
     });
     const endedAfter = (performance.now() - from) / 1000;
-    while (leftovers(run.root).length > 0 && performance.now() - from < CLEAN_LIMIT_MS) await pause(LOOK_MS);
-    return { name, endedAfter, cleanAfter: (performance.now() - from) / 1000, left: leftovers(run.root) };
+    const { cleanAt, left } = await untilClean(run.root, from + CLEAN_LIMIT_MS);
+    return { name, endedAfter, cleanAfter: (cleanAt - from) / 1000, left };
   } finally {
     await connected.close();
   }

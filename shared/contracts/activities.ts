@@ -217,6 +217,8 @@ export interface TrainingJobArgs extends ArmHandle {
   submissionId?: string;
   /** Nobody said since then how the job ended: those that were asked were given up, or failed otherwise. Unix milliseconds. */
   unheardSince?: number;
+  /** Submission id of the last job whose end was told. */
+  heardEnd?: string;
 }
 
 export interface StopEngineArgs extends ArmHandle {

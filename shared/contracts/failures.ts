@@ -146,8 +146,8 @@ export interface FailureDetails {
   phase?: string;
   /** Host of the worker. */
   host?: string;
-  /** It tells how a training job ended. */
-  jobEnd?: true;
+  /** Submission id of the training job whose end it tells. */
+  jobEnd?: string;
 }
 
 export function isFailureType(value: unknown): value is FailureType {

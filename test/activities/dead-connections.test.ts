@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { deadFolders } from '../../activities/dead-connections.js';
+import { takeDead } from '../../activities/dead-connections.js';
 import { writeLease } from '../../engines/supervision/lease.js';
 import { identify } from '../../shared/runtime/process-identity.js';
 
-it('connections to engines that are gone are told apart from those to engines that live', async () => {
+it('connections to engines that are gone are given up; one whose lease cannot be read just now is kept', async () => {
   const root = await mkdtemp(join(tmpdir(), 'memagent-dead-'));
   const child = spawn(process.execPath, ['-e', 'console.log(1); setInterval(() => 0, 1e6)']);
   try {
@@ -24,10 +24,15 @@ it('connections to engines that are gone are told apart from those to engines th
     };
     await writeLease(ours, { ...lease, host: hostname() });
     await writeLease(theirs, { ...lease, host: 'elsewhere' });
-    expect(await deadFolders([ours, theirs, none])).toEqual([theirs, none]);
+    const connections = new Map([ours, theirs, none].map((folder) => [folder, { to: folder }]));
+    expect((await takeDead(connections)).map(({ to }) => to)).toEqual([theirs, none]);
+    expect([...connections.keys()]).toEqual([ours]);
+    await writeFile(join(ours, 'engine.json'), '{"torn');
+    expect(await takeDead(connections)).toEqual([]);
+    await writeLease(ours, { ...lease, host: hostname() });
     child.kill('SIGKILL');
     await once(child, 'exit');
-    expect(await deadFolders([ours])).toEqual([ours]);
+    expect(await takeDead(connections)).toEqual([{ to: ours }]);
   } finally {
     child.kill('SIGKILL');
     await rm(root, { recursive: true });

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, it } from 'vitest';
@@ -47,6 +48,25 @@ describe('the frame around activities', () => {
     const error = await running.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(ApplicationFailure);
     expect((error as ApplicationFailure).type).toBe(WORKER_SHUTDOWN);
+  });
+
+  it('keeps beating while what stalled is stopped, so that the stall does not look like a lost host', async () => {
+    const watchdog = { mode: 'fail', limits: { step: 0.2 }, firstStepFactor: 1 };
+    const files = { recipe: { watchdog }, path: (name: string) => name, find: async () => undefined };
+    const run = { ...files, publish: async () => undefined } as unknown as RunFiles;
+    const environment = new MockActivityEnvironment({ heartbeatTimeoutMs: 300 });
+    let beats = 0;
+    environment.on('heartbeat', () => (beats += 1));
+    const stop = async (): Promise<void> => {
+      const before = beats;
+      while (beats < before + 3) await pause(5);
+    };
+    const body = activity(async (_: object, scope) => {
+      scope.watch({ run, name: 'train-relax', stop });
+      scope.report({ phase: 'step', step: 1 });
+      await new Promise((_resolve, reject) => scope.signal.addEventListener('abort', () => reject(new Error('ended'))));
+    });
+    await expect(environment.run(body, {})).rejects.toMatchObject({ type: 'Stalled' });
   });
 
   it('tells an engine that went down with another worker’s deploy apart from one that died', async () => {

@@ -83,7 +83,7 @@ describe('an arm that jobs train', () => {
       1: 'silent',
       2: { waitingFor: 'the train run of vime in another-run' },
       3: failure([]),
-      4: failure([{ jobEnd: true }]),
+      4: failure([{ jobEnd: 'job-1' }]),
       5: 'silent',
     };
     const books = new JobBooks(jobRecipe(), (_args, call) => answers[call] ?? {});
@@ -97,6 +97,7 @@ describe('an arm that jobs train', () => {
     expect(sixth).toBeGreaterThan(second as number);
     expect(later.length).toBeGreaterThan(0);
     expect(new Set(later)).toEqual(new Set([undefined]));
+    expect(books.asked.map(({ heardEnd }) => heardEnd).slice(3, 6)).toEqual([undefined, 'job-1', 'job-1']);
   });
 
   it('is left alone when it failed to be seen: only a job that is over gives the cluster back', async () => {

@@ -1,8 +1,9 @@
+import type { TrainingJobArgs } from '../../../shared/contracts/activities.js';
 import { FAILURES } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { newestCheckpoint } from '../checkpoints.js';
 import type { JobProblem } from './job-problem.js';
-import type { AttemptEnd, EndCause, JobAttempt } from './lineage.js';
+import type { EndCause, JobAttempt } from './lineage.js';
 import type { TrainingPlan } from './plan.js';
 import type { SeriesStep } from './step-series.js';
 
@@ -30,7 +31,7 @@ export async function missingWork(
 export function jobFailure(problem: JobProblem, attempt: JobAttempt, evidence: readonly string[] = []): PipelineError {
   return new PipelineError(problem.type, `job ${attempt.submissionId}: ${problem.message}`, {
     where: attempt.submissionId,
-    jobEnd: true,
+    jobEnd: attempt.submissionId,
     ...(problem.cure === undefined ? {} : { cure: problem.cure }),
     ...(evidence.length === 0 ? {} : { problems: [...evidence] }),
   });
@@ -56,12 +57,15 @@ export function endCause({ type, message, details }: PipelineError, isDistrusted
 /**
  * The error of a job that ended while nobody was heard of: its follower found out, and was given up before it could say so.
  *
- * @param unheardSince when the first follower that was not heard was asked for; Unix milliseconds, by the server's clock. A host
- * whose clock is behind it by more than the job still ran hides the cause; one that is ahead may have it said twice.
+ * @param heard what the workflow knows: since when nobody was heard of (Unix milliseconds, by the server's clock: a host whose clock
+ * is behind it by more than the job still ran hides the cause), and the last job whose end was told
  */
-export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | undefined): PipelineError | undefined {
-  if (end?.cause === undefined || unheardSince === undefined || Date.parse(end.at) < unheardSince) return undefined;
-  return causeError(end.cause);
+export function unheardEnd(
+  { submissionId, end }: JobAttempt,
+  { unheardSince, heardEnd }: Pick<TrainingJobArgs, 'unheardSince' | 'heardEnd'>
+): PipelineError | undefined {
+  if (end?.cause === undefined || unheardSince === undefined || submissionId === heardEnd) return undefined;
+  return Date.parse(end.at) < unheardSince ? undefined : causeError(end.cause, submissionId);
 }
 
 /**
@@ -69,16 +73,17 @@ export function unheardEnd(end: AttemptEnd | undefined, unheardSince: number | u
  *
  * @param stage what is to be made again: another job would find nothing left to do
  */
-export function distrustOf(end: AttemptEnd | undefined, stage: string): PipelineError | undefined {
+export function distrustOf({ submissionId, end }: JobAttempt, stage: string): PipelineError | undefined {
   if (end?.cause?.isDistrusted !== true) return undefined;
   const again = `\`memagent decide RUN --action retryFromStage --from-stage ${stage}\` sets its steps aside.`;
   // A run that fails at once waits for no decision.
-  return causeError(FAILURES[end.cause.type].afterwards === 'halt' ? { ...end.cause, cure: again } : end.cause);
+  const isHalt = FAILURES[end.cause.type].afterwards === 'halt';
+  return causeError(isHalt ? { ...end.cause, cure: again } : end.cause, submissionId);
 }
 
-function causeError({ type, message, problems, where, cure }: EndCause): PipelineError {
+function causeError({ type, message, problems, where, cure }: EndCause, submissionId: string): PipelineError {
   return new PipelineError(type, message, {
-    jobEnd: true,
+    jobEnd: submissionId,
     ...(problems === undefined ? {} : { problems }),
     ...(where === undefined ? {} : { where }),
     ...(cure === undefined ? {} : { cure }),
@@ -94,7 +99,7 @@ export function incompleteRun(missing: readonly string[], attempt: JobAttempt): 
     {
       problems: missing.slice(0, 30),
       where: attempt.submissionId,
-      jobEnd: true,
+      jobEnd: attempt.submissionId,
       cure: 'Look at the job’s log in the run’s folder; decide retry to go on from the newest complete checkpoint.',
     }
   );

@@ -4,7 +4,10 @@ import type { JobReport, TrainingPlan } from './plan.js';
 import { rewardsOf, type SeriesStep } from './step-series.js';
 
 /** Which part of a run a slice follows. */
-export type SliceBounds = Pick<TrainingJobArgs, 'fromStep' | 'untilStep' | 'submissionId' | 'unheardSince'>;
+export type SliceBounds = Pick<
+  TrainingJobArgs,
+  'fromStep' | 'untilStep' | 'submissionId' | 'unheardSince' | 'heardEnd'
+>;
 
 /** The result of a slice that could not begin. */
 export const NOTHING_DONE: TrainingJobResult = {

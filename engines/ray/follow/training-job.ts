@@ -76,11 +76,11 @@ export class TrainingJob {
     const { plan } = this;
     const series = await readSeries(seriesPath(plan.folder));
     if ((await missingWork(plan, series)).length > 0) {
-      const unheard = unheardEnd(last.end, bounds.unheardSince);
+      const unheard = unheardEnd(last, bounds);
       if (unheard !== undefined) throw unheard;
       return undefined;
     }
-    const distrust = distrustOf(last.end, `${plan.phase}:${plan.arm}`);
+    const distrust = distrustOf(last, `${plan.phase}:${plan.arm}`);
     if (distrust !== undefined) throw distrust;
     return await this.result(last, series, bounds, true);
   }
@@ -105,7 +105,9 @@ export class TrainingJob {
   async giveUp(message: string, hooks: FollowHooks): Promise<void> {
     const lineage = await readLineage(lineagePath(this.plan.folder));
     const attempts = new Attempts(this.plan, lineage, this.client, hooks);
-    if (attempts.open !== undefined) await attempts.condemn(attempts.open, { type: 'Stalled', message });
+    const { open } = attempts;
+    // What was found wrong with it before is the better reason.
+    if (open !== undefined) await attempts.condemn(open, open.condemned ?? { type: 'Stalled', message });
     await this.close();
   }
 
@@ -154,7 +156,7 @@ export class TrainingJob {
       hooks.signal.throwIfAborted();
       const job = await session.look(hooks.patienceMs, hooks.signal);
       if (job === undefined) return await this.lost(session, attempts, bounds, hooks);
-      if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job);
+      if (isOver(job.status)) return await this.concluded(session, attempts, bounds, job, hooks);
       const problem = jobProblem(attempt, session.reader, false, session.earlier);
       if (problem !== undefined) {
         await patiently(hooks.patienceMs, hooks.signal, () => attempts.condemn(attempt, problem));
@@ -185,6 +187,7 @@ export class TrainingJob {
     const problem = isMissing ? undefined : jobProblem(attempt, session.reader, true, session.earlier);
     const fault = problem === undefined ? undefined : jobFailure(problem, attempt);
     const cause = fault === undefined ? {} : { cause: endCause(fault, true) };
+    await this.keepSeries(series, hooks);
     await attempts.end(attempt, { status: 'LOST', message: error.message, ...cause });
     if (isMissing) throw error;
     if (fault !== undefined) throw fault;
@@ -199,7 +202,8 @@ export class TrainingJob {
     session: JobSession,
     attempts: Attempts,
     bounds: SliceBounds,
-    job: JobInfo
+    job: JobInfo,
+    hooks: FollowHooks
   ): Promise<TrainingJobResult> {
     const attempt = attempts.open as JobAttempt;
     const whole = await session.drain(DRAIN_MS);
@@ -210,9 +214,16 @@ export class TrainingJob {
       problem === undefined ? await this.badEnd(session, job, missing, whole) : jobFailure(problem, attempt);
     const { status, message } = job;
     const cause = error === undefined ? {} : { cause: endCause(error, problem !== undefined) };
+    await this.keepSeries(series, hooks);
     await attempts.end(attempt, { status: status as JobEnd['status'], message, ...cause });
     if (error !== undefined) throw error;
     return await this.result(attempt, series, bounds, true);
+  }
+
+  /** Before the job is entered as ended: who comes next judges it by its steps on disk. */
+  private async keepSeries(series: readonly SeriesStep[], hooks: FollowHooks): Promise<void> {
+    await hooks.fence();
+    await writeSeries(seriesPath(this.plan.folder), series);
   }
 
   /**
