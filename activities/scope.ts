@@ -4,7 +4,7 @@ import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activ
 import { WORKER_SHUTDOWN } from '../shared/contracts/activities.js';
 import type { FailureDetails } from '../shared/contracts/failures.js';
 import { PipelineError } from '../shared/contracts/pipeline-error.js';
-import { lastHandBack } from '../engines/supervision/hand-back.js';
+import { handBackBefore, wasHandedBack, type HandBackBefore } from '../engines/supervision/hand-back.js';
 import { AttemptMeter } from './cost/attempt-meter.js';
 import type { ProgressReport } from './progress-clock.js';
 import { toFailure } from './to-failure.js';
@@ -44,7 +44,7 @@ class Frame {
   private watchdog: Watchdog | undefined;
   private readonly meter: AttemptMeter | undefined;
   /** The engines that the work needs, by folder: what was known of their going down in good order when the work began. */
-  private readonly engines = new Map<string, Promise<string | undefined>>();
+  private readonly engines = new Map<string, Promise<HandBackBefore>>();
 
   constructor(args: unknown) {
     this.meter = AttemptMeter.begin(this.context.info.activityType, args);
@@ -81,7 +81,7 @@ class Frame {
       watch: (guard) => {
         this.meter?.guard(guard);
         for (const folder of [guard.engineFolder, guard.serverFolder])
-          if (folder !== undefined && !this.engines.has(folder)) this.engines.set(folder, lastHandBack(folder));
+          if (folder !== undefined && !this.engines.has(folder)) this.engines.set(folder, handBackBefore(folder));
         void this.watchdog?.end(true);
         this.watchdog = new Watchdog(guard, this.context.info.startToCloseTimeoutMs, (error) => this.stop.abort(error));
       },
@@ -127,10 +127,8 @@ class Frame {
   /** An engine that went down with another worker's deploy is no fault either. */
   private async deploy(error: unknown): Promise<Error | undefined> {
     if (!(error instanceof PipelineError) || error.type !== 'EngineUnavailable') return undefined;
-    for (const [folder, handedBack] of this.engines) {
-      const now = await lastHandBack(folder);
-      if (now !== undefined && now !== (await handedBack)) return this.shutdown('the engine’s worker shut down');
-    }
+    for (const [folder, before] of this.engines)
+      if (await wasHandedBack(folder, await before)) return this.shutdown('the engine’s worker shut down');
     return undefined;
   }
 

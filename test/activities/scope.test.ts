@@ -7,7 +7,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { describe, expect, it } from 'vitest';
 import type { RunFiles } from '../../activities/ports.js';
 import { noteHandBack } from '../../engines/supervision/hand-back.js';
-import type { EngineLease } from '../../engines/supervision/lease.js';
+import { writeLease, type EngineLease } from '../../engines/supervision/lease.js';
 import { activity } from '../../activities/scope.js';
 import { WORKER_SHUTDOWN } from '../../shared/contracts/activities.js';
 import { PipelineError } from '../../shared/contracts/pipeline-error.js';
@@ -90,6 +90,11 @@ describe('the frame around activities', () => {
       // That one is known now: the next engine’s death is a fault again.
       expect(await attempt(async () => undefined)).toBe('EngineUnavailable');
       expect(await attempt(() => noteHandBack(folder, engine(3)))).toBe(WORKER_SHUTDOWN);
+      // Handed back, and not gone yet when the next attempt finds it.
+      await writeLease(folder, engine(3));
+      expect(await attempt(async () => undefined)).toBe(WORKER_SHUTDOWN);
+      await writeLease(folder, engine(4));
+      expect(await attempt(async () => undefined)).toBe('EngineUnavailable');
     } finally {
       await rm(folder, { recursive: true });
     }
