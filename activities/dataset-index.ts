@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { LineIndex } from '../shared/data/line-index.js';
+import { setBounded } from '../shared/runtime/bounded-map.js';
 
 /** Every run has data sets of its own: the oldest index goes first. */
 const KEPT = 32;
@@ -12,8 +13,7 @@ export async function datasetIndex(path: string): Promise<LineIndex> {
   const known = indexes.get(path);
   if (known?.stamp === stamp) return known.index;
   const index = LineIndex.build(path);
-  for (const oldest of [...indexes.keys()].slice(0, Math.max(0, indexes.size - KEPT + 1))) indexes.delete(oldest);
-  indexes.set(path, { stamp, index });
+  setBounded(indexes, path, { stamp, index }, KEPT);
   index.catch(() => indexes.delete(path));
   return index;
 }

@@ -109,7 +109,7 @@ async function connect(folder: string, endpoint: string, concurrency: number): P
   const known = connections.get(folder);
   if (known?.endpoint === endpoint) return known;
   for (const dead of await takeDead(connections)) await close(dead);
-  if (known !== undefined) await disconnect(folder);
+  await disconnect(folder);
   const connection: ActorConnection = {
     endpoint,
     client: new EmbeddedActorClient(endpoint),

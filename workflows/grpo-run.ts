@@ -1,5 +1,5 @@
 import { CancellationScope, continueAsNew, isCancellation, workflowInfo } from '@temporalio/workflow';
-import type { ArmHandle, CloseArmResult, StepHandle } from '../shared/contracts/activities.js';
+import type { ArmHandle, CloseArmResult, HeardEnds, StepHandle } from '../shared/contracts/activities.js';
 import type { ArmProgress } from '../shared/contracts/progress.js';
 import type { Placement } from '../shared/contracts/queues.js';
 import { proxiesFor, type Limits, type Proxies } from './activity-proxies.js';
@@ -11,7 +11,7 @@ import { stepProgress } from './step-progress.js';
 import { stopEngine } from './stop-engine.js';
 import { round, thin } from './thin.js';
 import { checkLedger } from './turn-ledger.js';
-import { UnheardEnds, type UnheardState } from './unheard-ends.js';
+import { UnheardEnds } from './unheard-ends.js';
 
 /** Reward points carried in progress and across continue-as-new; the full series is in the artifacts. */
 const PROGRESS_POINTS = 120;
@@ -26,7 +26,7 @@ export interface GrpoRunArgs extends ArmHandle {
   /** The arm is trained by jobs that run by themselves, instead of step by step. */
   engine?: 'ray';
   /** Carried into the next workflow run; see {@link UnheardEnds}. */
-  ends?: UnheardState;
+  ends?: HeardEnds;
 }
 
 /** The closed arm's facts. */

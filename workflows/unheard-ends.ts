@@ -1,25 +1,23 @@
-import type { TrainingJobArgs, TrainingJobResult } from '../shared/contracts/activities.js';
+import type { HeardEnds, TrainingJobResult } from '../shared/contracts/activities.js';
 import { classifyFailure } from './classify-failure.js';
-
-export type UnheardState = Pick<TrainingJobArgs, 'unheardSince' | 'heardEnd'>;
 
 /**
  * Since when nobody said how an arm's training job ended. Whoever follows a job may find out and be given up, or fail otherwise,
  * before it could tell; then the next one is asked for it. A failure that tells it, and a slice of a job that goes on, end that.
  */
 export class UnheardEnds {
-  private readonly known: UnheardState;
+  private readonly known: HeardEnds;
 
   /** @param before as an earlier workflow run of the arm left it */
-  constructor(before: UnheardState = {}) {
+  constructor(before: HeardEnds = {}) {
     this.known = { ...before };
   }
 
-  get state(): UnheardState {
+  get state(): HeardEnds {
     return { ...this.known };
   }
 
-  async ask(call: (state: UnheardState) => Promise<TrainingJobResult>): Promise<TrainingJobResult> {
+  async ask(call: (state: HeardEnds) => Promise<TrainingJobResult>): Promise<TrainingJobResult> {
     const askedAt = Date.now();
     try {
       const result = await call(this.state);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Dirent, BigIntStats } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setBounded } from '../runtime/bounded-map.js';
 import { hashFile } from './atomic-file.js';
 
 /** One file of a folder artifact; `name` is relative to the folder, with `/`. */
@@ -46,11 +47,7 @@ export async function stayKnown(path: string, change: () => Promise<void>): Prom
 }
 
 function remember(key: string, facts: { sha256: string; bytes: number }): void {
-  if (cache.size >= CACHE_LIMIT) {
-    const oldest = cache.keys().next().value;
-    if (oldest !== undefined) cache.delete(oldest);
-  }
-  cache.set(key, facts);
+  setBounded(cache, key, facts, CACHE_LIMIT);
 }
 
 function identity(facts: BigIntStats): string {

@@ -206,8 +206,16 @@ export interface SetAsideArgs {
   datasets: string[];
 }
 
+/** What a run knows of how its jobs ended. */
+export interface HeardEnds {
+  /** Nobody said since then how the job ended: those that were asked were given up, or failed otherwise. Unix milliseconds. */
+  unheardSince?: number;
+  /** Submission id of the last job whose end was told. */
+  heardEnd?: string;
+}
+
 /** A training job is followed in slices: each call returns when the job got on, so that progress is in the workflow's history. */
-export interface TrainingJobArgs extends ArmHandle {
+export interface TrainingJobArgs extends ArmHandle, HeardEnds {
   totalSteps: number;
   /** Steps that are known already: rewards are given from here on. */
   fromStep: number;
@@ -215,10 +223,6 @@ export interface TrainingJobArgs extends ArmHandle {
   untilStep: number;
   /** Job that was followed last, so that it is noticed when another one does steps again. */
   submissionId?: string;
-  /** Nobody said since then how the job ended: those that were asked were given up, or failed otherwise. Unix milliseconds. */
-  unheardSince?: number;
-  /** Submission id of the last job whose end was told. */
-  heardEnd?: string;
 }
 
 export interface StopEngineArgs extends ArmHandle {

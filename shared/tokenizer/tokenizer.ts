@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Tokenizer as LibraryTokenizer } from '@huggingface/tokenizers';
 import { PipelineError } from '../contracts/pipeline-error.js';
+import { setBounded } from '../runtime/bounded-map.js';
 import { ByteDecoder } from './byte-decoder.js';
 import { ChatTemplate } from './chat-template.js';
 import { brokenTokenizer, readTokenizerFiles, type TokenizerFiles } from './tokenizer-files.js';
@@ -37,8 +38,7 @@ export async function loadTokenizer(directory: string): Promise<Tokenizer> {
   const known = byPath.get(key);
   if (known !== undefined) return known;
   const loading = load(path);
-  for (const oldest of [...byPath.keys()].slice(0, Math.max(0, byPath.size - KEPT + 1))) byPath.delete(oldest);
-  byPath.set(key, loading);
+  setBounded(byPath, key, loading, KEPT);
   try {
     return await loading;
   } catch (error) {

@@ -5,7 +5,7 @@ import type { RayJobsClient } from '../jobs/client.js';
 import { isOver } from '../jobs/job-info.js';
 import type { JobSpec, ResumePoint } from '../types.js';
 import { leasePath, takeLease } from './cluster-lease.js';
-import { endCause, jobFailure } from './job-end.js';
+import { causeError, endCause, jobFailure } from './job-end.js';
 import { submissionId, writeLineage, type AttemptEnd, type JobAttempt, type Lineage } from './lineage.js';
 import { METADATA, type FollowHooks, type TrainingPlan } from './plan.js';
 import { resumePoint } from './resume-point.js';
@@ -78,8 +78,7 @@ export class Attempts {
     const { condemned } = open;
     const { patienceMs, signal } = this.hooks;
     await patiently(patienceMs, signal, () => this.stopAndEnd(open, condemned.message));
-    // A stall is told before its job is stopped.
-    if (condemned.type !== 'Stalled') throw jobFailure(condemned, open);
+    if (open.end?.cause !== undefined) throw causeError(open.end.cause);
   }
 
   /** Says that a job is over. */
@@ -100,9 +99,10 @@ export class Attempts {
     const job = await this.client.stop(attempt.submissionId, STOP_LIMIT_MS);
     const status = job !== undefined && isOver(job.status) ? job.status : 'LOST';
     const { condemned } = attempt;
+    // A stall is told before its job is stopped, and says nothing against the work.
     const isAtFault = condemned !== undefined && condemned.type !== 'Stalled';
-    const cause = isAtFault ? { cause: endCause(jobFailure(condemned, attempt), true) } : {};
-    await this.end(attempt, { status, message, ...cause });
+    const fault = isAtFault ? jobFailure(condemned, attempt) : undefined;
+    await this.end(attempt, { status, message, ...endCause(fault, true) });
   }
 
   private async begin(): Promise<JobAttempt> {

@@ -1,9 +1,9 @@
-import type { TrainingJobArgs } from '../../../shared/contracts/activities.js';
+import type { HeardEnds } from '../../../shared/contracts/activities.js';
 import { FAILURES } from '../../../shared/contracts/failures.js';
 import { PipelineError } from '../../../shared/contracts/pipeline-error.js';
 import { newestCheckpoint } from '../checkpoints.js';
 import type { JobProblem } from './job-problem.js';
-import type { EndCause, JobAttempt } from './lineage.js';
+import type { AttemptEnd, EndCause, JobAttempt } from './lineage.js';
 import type { TrainingPlan } from './plan.js';
 import type { SeriesStep } from './step-series.js';
 
@@ -38,20 +38,19 @@ export function jobFailure(problem: JobProblem, attempt: JobAttempt, evidence: r
 }
 
 /**
- * An error as the book of jobs keeps it.
+ * The cause of a job's end as the book of jobs keeps it; none for one that ended well.
  *
  * @param isDistrusted the work itself is at fault, and not only missing
  */
-export function endCause({ type, message, details }: PipelineError, isDistrusted: boolean): EndCause {
-  const { problems, where, cure } = details;
-  return {
-    type,
-    message,
-    ...(problems === undefined ? {} : { problems }),
-    ...(where === undefined ? {} : { where }),
-    ...(cure === undefined ? {} : { cure }),
-    ...(isDistrusted ? { isDistrusted: true } : {}),
-  };
+export function endCause(error: PipelineError | undefined, isDistrusted: boolean): Pick<AttemptEnd, 'cause'> {
+  if (error === undefined) return {};
+  const { type, message, details } = error;
+  return { cause: { type, message, details, ...(isDistrusted ? { isDistrusted } : {}) } };
+}
+
+/** The error that the book keeps. */
+export function causeError({ type, message, details }: EndCause): PipelineError {
+  return new PipelineError(type, message, details);
 }
 
 /**
@@ -62,10 +61,10 @@ export function endCause({ type, message, details }: PipelineError, isDistrusted
  */
 export function unheardEnd(
   { submissionId, end }: JobAttempt,
-  { unheardSince, heardEnd }: Pick<TrainingJobArgs, 'unheardSince' | 'heardEnd'>
+  { unheardSince, heardEnd }: HeardEnds
 ): PipelineError | undefined {
   if (end?.cause === undefined || unheardSince === undefined || submissionId === heardEnd) return undefined;
-  return Date.parse(end.at) < unheardSince ? undefined : causeError(end.cause, submissionId);
+  return Date.parse(end.at) < unheardSince ? undefined : causeError(end.cause);
 }
 
 /**
@@ -73,21 +72,13 @@ export function unheardEnd(
  *
  * @param stage what is to be made again: another job would find nothing left to do
  */
-export function distrustOf({ submissionId, end }: JobAttempt, stage: string): PipelineError | undefined {
+export function distrustOf({ end }: JobAttempt, stage: string): PipelineError | undefined {
   if (end?.cause?.isDistrusted !== true) return undefined;
+  const { cause } = end;
   const again = `\`memagent decide RUN --action retryFromStage --from-stage ${stage}\` sets its steps aside.`;
   // A run that fails at once waits for no decision.
-  const isHalt = FAILURES[end.cause.type].afterwards === 'halt';
-  return causeError(isHalt ? { ...end.cause, cure: again } : end.cause, submissionId);
-}
-
-function causeError({ type, message, problems, where, cure }: EndCause, submissionId: string): PipelineError {
-  return new PipelineError(type, message, {
-    jobEnd: submissionId,
-    ...(problems === undefined ? {} : { problems }),
-    ...(where === undefined ? {} : { where }),
-    ...(cure === undefined ? {} : { cure }),
-  });
+  const isHalt = FAILURES[cause.type].afterwards === 'halt';
+  return causeError(isHalt ? { ...cause, details: { ...cause.details, cure: again } } : cause);
 }
 
 /** The error of a job that says it succeeded, with what is missing of its work. */

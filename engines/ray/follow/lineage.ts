@@ -31,9 +31,10 @@ export interface AttemptEnd {
 }
 
 /** An error of the failure table, to be thrown again. */
-export interface EndCause extends Pick<FailureDetails, 'problems' | 'where' | 'cure'> {
+export interface EndCause {
   type: FailureType;
   message: string;
+  details: FailureDetails;
   /** The work itself is at fault, and not only missing: what is there of it is not taken. */
   isDistrusted?: true;
 }

@@ -1,13 +1,10 @@
-import type { TrainingJobArgs, TrainingJobResult } from '../../../shared/contracts/activities.js';
+import type { HeardEnds, TrainingJobArgs, TrainingJobResult } from '../../../shared/contracts/activities.js';
 import type { JobAttempt } from './lineage.js';
 import type { JobReport, TrainingPlan } from './plan.js';
 import { rewardsOf, type SeriesStep } from './step-series.js';
 
 /** Which part of a run a slice follows. */
-export type SliceBounds = Pick<
-  TrainingJobArgs,
-  'fromStep' | 'untilStep' | 'submissionId' | 'unheardSince' | 'heardEnd'
->;
+export type SliceBounds = Pick<TrainingJobArgs, 'fromStep' | 'untilStep' | 'submissionId' | keyof HeardEnds>;
 
 /** The result of a slice that could not begin. */
 export const NOTHING_DONE: TrainingJobResult = {

@@ -186,9 +186,8 @@ export class TrainingJob {
     // A log that was cut off says nothing against the work; one with every step does.
     const problem = isMissing ? undefined : jobProblem(attempt, session.reader, true, session.earlier);
     const fault = problem === undefined ? undefined : jobFailure(problem, attempt);
-    const cause = fault === undefined ? {} : { cause: endCause(fault, true) };
     await this.keepSeries(series, hooks);
-    await attempts.end(attempt, { status: 'LOST', message: error.message, ...cause });
+    await attempts.end(attempt, { status: 'LOST', message: error.message, ...endCause(fault, true) });
     if (isMissing) throw error;
     if (fault !== undefined) throw fault;
     return await this.result(attempt, series, bounds, true);
@@ -212,10 +211,9 @@ export class TrainingJob {
     const problem = jobProblem(attempt, session.reader, true, session.earlier);
     const error =
       problem === undefined ? await this.badEnd(session, job, missing, whole) : jobFailure(problem, attempt);
-    const { status, message } = job;
-    const cause = error === undefined ? {} : { cause: endCause(error, problem !== undefined) };
     await this.keepSeries(series, hooks);
-    await attempts.end(attempt, { status: status as JobEnd['status'], message, ...cause });
+    const [status, cause] = [job.status as JobEnd['status'], endCause(error, problem !== undefined)];
+    await attempts.end(attempt, { status, message: job.message, ...cause });
     if (error !== undefined) throw error;
     return await this.result(attempt, series, bounds, true);
   }

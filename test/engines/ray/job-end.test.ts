@@ -7,9 +7,13 @@ const JOB: JobAttempt = { number: 1, submissionId: 'j', specHash: '', firstStep:
 const AT = Date.parse('2026-01-02T03:04:05Z');
 
 function ended(type: PipelineError['type'], isDistrusted = false): JobAttempt {
-  const error = new PipelineError(type, 'job j: why', { where: 'j', problems: ['a line of the log'] });
+  const error = new PipelineError(type, 'job j: why', {
+    where: 'j',
+    jobEnd: 'j',
+    problems: ['a line of the log'],
+  });
   const end = { status: 'FAILED' as const, at: new Date(AT).toISOString(), message: 'exit 1' };
-  return { ...JOB, end: { ...end, cause: endCause(error, isDistrusted) } };
+  return { ...JOB, end: { ...end, ...endCause(error, isDistrusted) } };
 }
 
 describe('the cause of a job’s end', () => {
