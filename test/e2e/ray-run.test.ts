@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RayJobsClient } from '../../engines/ray/jobs/client.js';
 import { workerVictim } from '../../scripts/chaos/processes.js';
+import type { Victim } from '../../scripts/chaos/victim.js';
 import { verifyRun } from '../../shared/artifacts/verify.js';
 import type { Progress } from '../../shared/contracts/progress.js';
 import { localTarget } from '../../workers/temporal-target.js';
@@ -18,6 +20,8 @@ const LIMIT_MS = 240_000;
 const HEARTBEAT_SECONDS = 2;
 /** Of the job whose worker is killed: enough to be still under way when the next worker comes. */
 const STEPS = 60;
+/** `PENDING_ACTIVITY_STATE_STARTED` of `temporal.api.enums.v1.PendingActivityState`. */
+const STARTED = 2;
 const ray = await rayEnvironment();
 const missing = 'missing' in ray ? ray.missing : '';
 
@@ -46,6 +50,17 @@ function recipeFor(root: string, tag: string, trainTag: string): Record<string, 
   });
   const { relax } = recipe['arms'] as Record<string, unknown>;
   return { ...recipe, arms: { relax }, placement: { ...(recipe['placement'] as object), train: trainTag } };
+}
+
+/** Freezes a worker; one that has nothing to do just then, between two slices, goes on: its kill would cost no attempt. */
+async function heldAtWork(worker: Victim, { client }: TestWorkflowEnvironment, workflowId: string): Promise<boolean> {
+  worker.pause();
+  // What it sent until then arrives.
+  await pause(200);
+  const { raw } = await client.workflow.getHandle(workflowId).describe();
+  const works = (raw.pendingActivities ?? []).some(({ state }) => state === STARTED);
+  if (!works) worker.resume();
+  return works;
 }
 
 function storedLog(run: string): string {
@@ -163,6 +178,7 @@ describe.skipIf(missing !== '')(
               'the job is under way',
               LIMIT_MS
             );
+            await until(() => heldAtWork(worker, environment, 'killed/train-relax'), 'it follows the job', LIMIT_MS);
             await worker.kill();
             worker.start();
             await handle.result();
