@@ -137,6 +137,8 @@ describe('the development stack', () => {
         stdio: ['ignore', 'pipe', 'inherit'],
       });
       await once(owner.stdout, 'data');
+      // The worker is started by its guard, a moment later.
+      await until(() => workerProcesses().length === 1, 'the worker runs', 60_000);
       const left = [...serverProcesses(), ...workerProcesses()];
       expect(left).toHaveLength(2);
       const ended = once(owner, 'exit');
@@ -172,7 +174,7 @@ describe('the development stack', () => {
         const second = await startDevStack({ runsRoot: other, env, notice: (text) => void notices.push(text) });
         expect(second.ownsServer).toBe(false);
         expect(second.uiUrl).toBe(first.uiUrl);
-        expect(workerProcesses()).toHaveLength(2);
+        await until(() => workerProcesses().length === 2, 'both workers run', 60_000);
         await second.stop();
       } finally {
         await rm(other, { recursive: true, force: true });
