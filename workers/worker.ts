@@ -1,6 +1,7 @@
 import { Runtime, makeTelemetryFilterString } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { createActivities } from '../activities/index.js';
+import { stopAllOwned } from '../engines/supervision/leased-process.js';
 import { packageRoot } from '../shared/runtime/entry.js';
 import { temporalLogger } from './log.js';
 import type { QueuePlan } from './queue-plan.js';
@@ -53,6 +54,8 @@ export async function runWorkerProcess(options: WorkerProcessOptions): Promise<v
     const queues = plans.map((plan) => `${plan.taskQueue} ×${plan.concurrency}`);
     log.info({ queues, address: target.address, namespace: target.namespace }, 'worker started');
     await runWorkers(workers);
+    // Other workers use our engines too: by the note of this they tell a deploy from a fault. A worker that fails leaves them to the guard.
+    await stopAllOwned();
     log.info({ queues }, 'worker stopped');
   } finally {
     await connection.close();

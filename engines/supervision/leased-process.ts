@@ -42,6 +42,9 @@ export interface EngineHandle {
 /** A health check that takes longer than this is a dead engine. */
 const HEALTH_MS = 10_000;
 
+/** A worker that shuts down waits this long for another process that starts or stops the same engine. */
+const LOCK_WAIT_MS = 3_000;
+
 /** Folders whose process this process started: they go down with it. */
 const owned = new Set<string>();
 
@@ -134,25 +137,33 @@ export async function stopLeased(folder: string): Promise<void> {
   if ((await readLease(folder)) === undefined && !isLocked(folder)) return;
   await withLock(folder, undefined, async () => {
     const lease = await readLease(folder);
-    if (lease === undefined || !isHere(lease)) return;
-    await killGroup(lease.engine, lease.graceMs);
-    owned.delete(folder);
-    await removeLease(folder);
+    if (lease !== undefined) await end(folder, lease);
   });
 }
 
-/** Stops everything this process started: part of a worker's shutdown. */
-export async function stopAllOwned(): Promise<void> {
-  await Promise.all([...owned].map((folder) => stopOwn(folder)));
+async function end(folder: string, lease: EngineLease): Promise<void> {
+  if (!isHere(lease)) return;
+  await killGroup(lease.engine, lease.graceMs);
+  owned.delete(folder);
+  await removeLease(folder);
 }
 
-/** An engine that another process put in the place of ours is not ours to stop. */
+/**
+ * Stops every engine and server this process started, and says so in their folders: part of a worker's shutdown. What cannot be
+ * stopped in good order is left to its guard, which ends it with this process.
+ */
+export async function stopAllOwned(): Promise<void> {
+  await Promise.allSettled([...owned].map((folder) => stopOwn(folder)));
+}
+
 async function stopOwn(folder: string): Promise<void> {
-  const lease = await readLease(folder);
-  if (lease?.owner.pid === process.pid) {
+  await withLock(folder, AbortSignal.timeout(LOCK_WAIT_MS), async () => {
+    const lease = await readLease(folder);
+    // One that another process put in the place of ours is not ours to stop.
+    if (lease === undefined || !isDeepStrictEqual(lease.owner, identify(process.pid))) return;
     // Without a disk to say it on, it is a fault like any other.
     await noteHandBack(folder, lease).catch(() => undefined);
-    await stopLeased(folder);
-  }
+    await end(folder, lease);
+  });
   owned.delete(folder);
 }

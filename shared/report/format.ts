@@ -100,8 +100,3 @@ export function wilsonPercent(share: number, total: number): { low: number; high
   const scale = 100 / (1 + (z * z) / total);
   return { low: Math.max(0, (centre - spread) * scale), high: Math.min(100, (centre + spread) * scale) };
 }
-
-/** A hash's first characters, enough to tell files apart by eye. */
-export function shortHash(sha256: string): string {
-  return sha256.slice(0, 12);
-}

@@ -1,5 +1,5 @@
 import { hashJson } from '../../../shared/contracts/canonical-json.js';
-import { ensureLeased, stopAllOwned, stopLeased, type EngineHandle } from '../../supervision/leased-process.js';
+import { ensureLeased, stopLeased, type EngineHandle } from '../../supervision/leased-process.js';
 import { modelStamp } from '../../supervision/model-stamp.js';
 import { startEngine, withEnvironment, type EngineSpec } from './engine-process.js';
 
@@ -27,9 +27,4 @@ async function hashOf({ threads: _, ...spec }: EngineSpec): Promise<string> {
 /** Stops the engine of a folder, whoever on this host started it, and gives up the lease. Does nothing when there is none. */
 export async function stopEngine(engineDir: string): Promise<void> {
   await stopLeased(engineDir);
-}
-
-/** Stops every engine this process started, also servers of other kinds: part of a worker's shutdown. */
-export async function stopOwnedEngines(): Promise<void> {
-  await stopAllOwned();
 }

@@ -7,13 +7,13 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readLease } from '../../../../engines/supervision/lease.js';
+import { stopAllOwned } from '../../../../engines/supervision/leased-process.js';
 import { identify, isAlive, type ProcessIdentity } from '../../../../shared/runtime/process-identity.js';
 import {
   ensureEngine,
   type EngineHandle,
   type EngineSpec,
   stopEngine,
-  stopOwnedEngines,
 } from '../../../../engines/embedded/supervisor/supervisor.js';
 import { MAX_FAILURE_MESSAGE_BYTES } from '../../../../shared/contracts/failures.js';
 import { entryPath } from '../../../../shared/runtime/entry.js';
@@ -126,9 +126,19 @@ describe('the supervisor of embedded engines', () => {
   it('stops the engines of this process only', async () => {
     const mine = await ensureEngine({ ...spec, engineDir: join(folder.path, 'mine') });
     const { handle } = await ownerProcess('stays');
-    await stopOwnedEngines();
+    await stopAllOwned();
     expect(isAlive(mine.lease.engine)).toBe(false);
     expect(await isServing(handle)).toBe(true);
+  });
+
+  it('leaves the engine that another process put in the place of its own', async () => {
+    const { lease } = await ensureEngine(spec);
+    process.kill(lease.engine.pid, 'SIGKILL');
+    const { handle } = await ownerProcess('stays');
+    expect(handle.lease.token).toBe(lease.token + 1);
+    await stopAllOwned();
+    expect(await isServing(handle)).toBe(true);
+    expect(await readdir(spec.engineDir)).not.toContain('handed-back.json');
   });
 
   it('takes over the lock and the lease of a process that is gone', async () => {
