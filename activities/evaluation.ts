@@ -59,6 +59,8 @@ async function evaluateModel(args: EvaluateArgs, scope: ActivityScope, ports: Ac
     client: served.inference,
     tokenizer: await loadTokenizer(folder),
     modelName: args.model,
+    // Other weights have the same name when a stage before is made again.
+    weightsIdentity: parts.model,
     tokenizerName: tokenizerName(run.recipe),
     limits: memory,
     enableThinking: memory.enableThinking,

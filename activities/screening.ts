@@ -36,7 +36,7 @@ export async function screenData(
   const parts = await screeningKeyParts(run);
   const outputs = [SCREENING.tries, SCREENING.summary, SCREENING.train, SCREENING.heldOut, SCREENING.manifest];
   if (await lookupFiles(run, 'screen', parts, outputs)) return await toResult(run, true);
-  const summary = await tryPrompts(run, settings, scope, ports);
+  const summary = await tryPrompts(run, settings, parts.model, scope, ports);
   const screening = await screenPrompts({
     dataPath: run.path(SCREENING.source),
     triesPath: run.path(SCREENING.tries),
@@ -62,6 +62,7 @@ function rangeOf({ minPasses, maxPasses, tries }: ScreeningSettings): { min: num
 async function tryPrompts(
   run: RunFiles,
   settings: ScreeningSettings,
+  weightsIdentity: string,
   scope: ActivityScope,
   ports: ActivityPorts
 ): Promise<StoredSummary> {
@@ -78,6 +79,7 @@ async function tryPrompts(
     client: served.inference,
     tokenizer: await loadTokenizer(modelDir),
     modelName: 'base',
+    weightsIdentity,
     tokenizerName: tokenizerName(run.recipe),
     limits: memory,
     enableThinking: memory.enableThinking,

@@ -18,6 +18,9 @@ import type { RunFiles, StageRecord } from './ports.js';
 /** Everything a stage's result depends on, by name, so that a person can see which part differs. */
 export type KeyParts = Record<string, unknown>;
 
+/** With what tells the model's weights from others. */
+export type ModelKeyParts = KeyParts & { model: string };
+
 async function shaOf(run: RunFiles, relative: string): Promise<string> {
   return (await run.expect(relative)).sha256;
 }
@@ -39,7 +42,7 @@ export async function dataKeyParts(run: RunFiles, projectRoot: string): Promise<
 }
 
 /** A screening: the base model, the rows that are tried, the limits of the loop, and how prompts are chosen. */
-export async function screeningKeyParts(run: RunFiles): Promise<KeyParts> {
+export async function screeningKeyParts(run: RunFiles): Promise<ModelKeyParts> {
   const { data, memory, evaluation, ablation } = run.recipe;
   return {
     stage: 'screen',
@@ -85,7 +88,7 @@ export function tokenizerName({ model }: Recipe): string {
   return model.id ?? model.path ?? 'model';
 }
 
-export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Promise<KeyParts> {
+export async function evaluationKeyParts(run: RunFiles, args: EvaluateArgs): Promise<ModelKeyParts> {
   return {
     stage: 'evaluate',
     code: codeVersion('evaluate'),
